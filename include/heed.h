@@ -11,7 +11,7 @@
  *     heed_problem_parse(&problem, "b2 h8 s512 d64 f32 causal");
  *     heed_plan_create(&plan, context, &problem, HEED_ESTIMATE);
  *     ...
- *     heed_buffers buffers = { .q = q, .k = k, .v = v, .o = o,
+ *     heed_buffers buffers = { .size = sizeof buffers, .q = q, .k = k, .v = v, .o = o,
  *                              .workspace = w, .workspace_size = heed_plan_workspace_size(plan) };
  *     heed_execute(plan, &buffers);
  *

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Puts the performance tables of docs/performance.md and README.md there, as `heed report --brief` makes
-them of benchmarks/.
+them of benchmarks/, and draws those of README.md as docs/performance.svg.
 
     scripts/performance_table.py HEED            writes them between the two marker lines
     scripts/performance_table.py --check HEED    exits with 1 if they are not what it would write
@@ -12,7 +12,9 @@ has an excerpt, the problems of EXCERPT.
 
 import argparse
 import pathlib
+import re
 import subprocess
+from xml.sax.saxutils import escape
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -23,6 +25,10 @@ END = "<!-- end of what scripts/performance_table.py made -->"
 EXCERPT = ("b1 h8 s512 d64 f16", "b2 h8 s512 d64 f16 causal", "b32 h32 s512 d64 f16", "b4 h32 s4096 d64 f16",
            "b4 h16 s4096 d128 f16", "b1 h32/8 s1/4096 d128 f16", "b16 h32/8 s1/8192 d128 f16",
            "geometric mean")
+
+# The picture, in pixels: the column of names, the bar of heed, a bar's height, the space between problems.
+NAMES, FULL, BAR, GAP = 250, 400, 13, 12
+COLOURS = ("#1b6ec2", "#9aa0a8", "#c4c8ce", "#6b717b", "#dcdfe3")
 
 
 def tables(heed, benchmarks):
@@ -48,19 +54,62 @@ def excerpt(text):
     return "".join(kept)
 
 
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def bars(row, names):
+    """Yields the speed relative to heed's, and the label, of each bar of a table's row."""
+    yield 1.0, f"heed: {row[1]}".removesuffix(": ") + " TFLOP/s" * bool(row[1])
+    for name, cell in zip(names, row[2:]):
+        factor = re.search(r"([0-9.]+)x", cell)
+        if factor and float(factor[1]) > 0:
+            yield 1 / float(factor[1]), f"{name}: {cell}".replace("**", "")
+
+
+def picture(text):
+    """Returns the first table of @text as an SVG: the speed of each rival beside heed's, per problem."""
+    table = [cells(line) for line in text.partition("\n\n")[2].splitlines() if line.startswith("|")]
+    title = text.partition(" (")[0]
+    parts, y = [], 52
+    for row in table[2:]:
+        drawn = list(bars(row, table[0][2:]))
+        middle = y + len(drawn) * BAR / 2 + 4
+        parts.append(f'<text x="{NAMES - 10}" y="{middle:g}" text-anchor="end" '
+                     f'font-weight="600">{escape(row[0])}</text>')
+        for i, (speed, label) in enumerate(drawn):
+            width = speed * FULL
+            parts.append(f'<rect x="{NAMES}" y="{y}" width="{width:.1f}" height="{BAR - 2}" '
+                         f'fill="{COLOURS[min(i, len(COLOURS) - 1)]}"/>')
+            parts.append(f'<text x="{NAMES + width + 6:.1f}" y="{y + BAR - 4}">{escape(label)}</text>')
+            y += BAR
+        y += GAP
+    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="860" height="{y + 4}" '
+            f'viewBox="0 0 860 {y + 4}" font-family="sans-serif" font-size="11" fill="#24292f">\n'
+            f'<rect width="860" height="{y + 4}" fill="#ffffff"/>\n'
+            f'<text x="20" y="28" font-size="16" font-weight="600">{escape(title)}: speed beside '
+            f'heed\'s (longer is faster)</text>\n')
+    return head + "\n".join(parts) + "\n</svg>\n"
+
+
 def update(page, text, benchmarks, check):
     """Writes @text between the markers of @page, or with @check ends if it is not there."""
-    old = page.read_text()
-    before, found, rest = old.partition(BEGIN)
+    before, found, rest = page.read_text().partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not found or not ended:
         raise SystemExit(f"{page}: lacks the lines\n{BEGIN}\n{END}")
-    right = f"{before}{BEGIN}\n\n{text}{END}{after}" if text else f"{before}{BEGIN}\n{END}{after}"
+    replace(page, f"{before}{BEGIN}\n\n{text}{END}{after}" if text else f"{before}{BEGIN}\n{END}{after}",
+            benchmarks, check)
+
+
+def replace(file, right, benchmarks, check):
+    """Lets @file hold @right, or with @check ends if it does not."""
+    old = file.read_text() if file.exists() else ""
     if check and old != right:
-        raise SystemExit(f"{page}: its tables are not those of {benchmarks}: "
+        raise SystemExit(f"{file}: its figures are not those of {benchmarks}: "
                          "run scripts/performance_table.py")
     if old != right:
-        page.write_text(right)
+        file.write_text(right)
 
 
 def main():
@@ -74,6 +123,8 @@ def main():
     update(args.root / "docs" / "performance.md", text.replace("](benchmarks/", "](../benchmarks/"),
            benchmarks, args.check)
     update(args.root / "README.md", excerpt(text), benchmarks, args.check)
+    if text:
+        replace(args.root / "docs" / "performance.svg", picture(excerpt(text)), benchmarks, args.check)
 
 
 if __name__ == "__main__":

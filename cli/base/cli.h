@@ -362,7 +362,8 @@ cli_exit cli_json_print(json_t *json, const char *verb);
 cli_exit cli_json_finish(cli_exit code, const char *verb);
 
 /* cli_json_write() is the same to any stream, whose failures are its owner's to see (ferror), with
- * jansson's flags @layout, JSON_INDENT(2) or JSON_COMPACT. Returns false if there is no memory. */
+ * jansson's flags @layout, JSON_INDENT(2) or JSON_COMPACT, and JSON_REAL_PRECISION() where that is
+ * not to be 9. Returns false if there is no memory. */
 bool cli_json_write(json_t *json, const char *verb, size_t layout, FILE *stream);
 
 /* cli_json_append() appends @value to @array, takes it over, and returns @array; NULL if either of

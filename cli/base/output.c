@@ -231,7 +231,8 @@ bool cli_json_write(json_t *json, const char *verb, size_t layout, FILE *stream)
     said.answered |= complete && stream == stdout;
     if (complete) {
         /* @stream keeps a failure for its owner */
-        json_dumpf(document, stream, layout | JSON_REAL_PRECISION(9));
+        bool precise = (layout & JSON_REAL_PRECISION(0x1f)) != 0;
+        json_dumpf(document, stream, precise ? layout : layout | JSON_REAL_PRECISION(9));
         fputc('\n', stream);
     }
     json_decref(json);

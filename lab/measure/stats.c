@@ -21,7 +21,7 @@ static int ascending(const void *a, const void *b)
 
 double lab_stats_round(double seconds)
 {
-    double scale = seconds > 0 && isfinite(seconds) ? pow(10, 4 - floor(log10(seconds))) : 1;
+    double scale = seconds > 0 && isfinite(seconds) ? pow(10, 4 - floor(log10(2 * seconds))) : 1;
     return scale > 1 && isfinite(scale) ? round(seconds * scale) / scale : seconds;
 }
 

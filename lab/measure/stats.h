@@ -26,8 +26,9 @@ void lab_stats_sort(double *samples, size_t n);
  * samples: with h = (n - 1) p, the value at h, interpolated linearly between its two neighbours. */
 double lab_stats_quantile(const double *sorted, size_t n, double p);
 
-/* lab_stats_round() returns @seconds with the five significant digits that a timing is worth:
- * clocks and neighbours move the others. */
+/* lab_stats_round() returns @seconds with the significant digits that a timing is worth, five where
+ * the first is 1 to 4, else four: an error of at most a hundredth of a percent. Clocks and
+ * neighbours move the others. */
 double lab_stats_round(double seconds);
 
 /* lab_stats_median() is lab_stats_quantile() at 0.5. */

@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HEED = pathlib.Path(sys.argv[1])
@@ -75,7 +76,13 @@ def test_table(folder):
     short = readme.read_text()
     assert "](benchmarks/some-gpu/2026-01-02)" in short and short.endswith("after\n")
     assert f"| {P1} |" in short and f"| {P3} |" not in short and "| geometric mean |" in short
-    for file in (readme, page):
+    drawing = page.with_suffix(".svg")
+    tree = xml.etree.ElementTree.parse(drawing)
+    labels = [text.text for text in tree.iter("{http://www.w3.org/2000/svg}text")]
+    assert labels[1:5] == [P1, "heed: 10.0 us, 20.0 TFLOP/s", "x: 20.0 us, 2.00x", "y: 5.00 us, 0.50x"]
+    widths = [float(bar.get("width")) for bar in tree.iter("{http://www.w3.org/2000/svg}rect")]
+    assert widths[1:4] == [widths[1], widths[1] / 2, widths[1] * 2]
+    for file in (readme, page, drawing):
         whole = file.read_text()
         file.write_text(whole.replace("2.00x", "2.10x"))
         assert run(folder, "--check").returncode == 1, "a figure that was changed by hand"

@@ -10,6 +10,7 @@
 #include "bench.h"
 
 #define PATH_MAX_SIZE 1024
+#define RECORD_DIGITS 7 /* of a real: an error below the millionth that the board allows */
 
 /* Copies @text as the name of a file: lower case letters and digits, a dash for anything else. */
 static void copy_name(char *to, size_t size, const char *text)
@@ -87,8 +88,8 @@ static void drop_folders(json_t *rival)
         json_object_set_new(rival, "path", json_string(slash + 1));
 }
 
-/* Removes null members, and of the times of single calls all but the median and the 90th
- * percentile, which are all that readers of a record take. */
+/* Removes null members, and of every summary all but the median and the 90th percentile: readers of
+ * a record take no others, and those of the samples follow from them. */
 static void compact(json_t *value)
 {
     void *next;
@@ -102,7 +103,7 @@ static void compact(json_t *value)
     json_object_foreach_safe(value, next, name, member)
     {
         compact(member);
-        if (strcmp(name, "eager") == 0) {
+        if (strcmp(name, "eager") == 0 || strcmp(name, "seconds") == 0) {
             json_object_del(member, "min");
             json_object_del(member, "mean");
             json_object_del(member, "mad");
@@ -119,7 +120,7 @@ static bool write_record(const lab_bench *bench, const json_t *manifest, FILE *f
         drop_folders(json_array_get(rivals, i));
     compact(all);
     json_object_set(all, "parts", json_object_get(manifest, "parts"));
-    return cli_json_write(all, "bench", JSON_COMPACT, file);
+    return cli_json_write(all, "bench", JSON_COMPACT | JSON_REAL_PRECISION(RECORD_DIGITS), file);
 }
 
 cli_exit bench_record(const lab_bench *bench, const bench_options *options, const json_t *manifest)
