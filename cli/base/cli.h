@@ -56,8 +56,9 @@ typedef enum cli_kind {
 } cli_kind;
 
 typedef struct cli_option {
-    const char *name; /* without the dashes; NULL ends a table */
-    char letter;      /* of the short form, or 0 */
+    const char *name; /* without the dashes; without name and table, the row ends its table */
+    const struct cli_option *table; /* no option: the rows of this table stand here instead */
+    char letter;                    /* of the short form, or 0 */
     cli_kind kind;
     const char *argument; /* what --help calls the argument, such as "FILE"; NULL for CLI_FLAG */
     double min;           /* of CLI_INTEGER and CLI_REAL; min = max = 0: no limits */
@@ -68,27 +69,53 @@ typedef struct cli_option {
     const char *help;                    /* one or two sentences without a full stop at the end */
 } cli_option;
 
+/* Rows by kind; @letter may be 0, @standard NULL. */
+#define OPT_ROW(name, letter, kind, argument, min, max, choices, standard, help)    \
+    {                                                                               \
+        name, NULL, letter, kind, argument, min, max, choices, NULL, standard, help \
+    }
+#define OPT_FLAG(name, letter, help) OPT_ROW(name, letter, CLI_FLAG, NULL, 0, 0, NULL, NULL, help)
+#define OPT_TEXT(name, letter, argument, help) \
+    OPT_ROW(name, letter, CLI_TEXT, argument, 0, 0, NULL, NULL, help)
+#define OPT_PATH(name, letter, argument, help) \
+    OPT_ROW(name, letter, CLI_PATH, argument, 0, 0, NULL, NULL, help)
+#define OPT_LIST(name, letter, argument, help) \
+    OPT_ROW(name, letter, CLI_LIST, argument, 0, 0, NULL, NULL, help)
+#define OPT_PATHS(name, letter, argument, help) \
+    OPT_ROW(name, letter, CLI_PATHS, argument, 0, 0, NULL, NULL, help)
+#define OPT_INTEGER(name, letter, argument, min, max, standard, help) \
+    OPT_ROW(name, letter, CLI_INTEGER, argument, min, max, NULL, standard, help)
+#define OPT_REAL(name, letter, argument, min, max, standard, help) \
+    OPT_ROW(name, letter, CLI_REAL, argument, min, max, NULL, standard, help)
+#define OPT_CHOICE(name, letter, argument, choices, standard, help) \
+    OPT_ROW(name, letter, CLI_CHOICE, argument, 0, 0, choices, standard, help)
+
 typedef struct cli_args cli_args;
 
-/* As operand_max: any number. */
-#define CLI_ANY (-1)
+/* Operands as the usage line shows them, such as "SPEC...", and how many there may be. Text
+ * NULL: none. */
+#define CLI_ANY (-1) /* as the most: no limit */
+typedef struct cli_operands {
+    const char *text;
+    int least, most;
+} cli_operands;
 
 typedef struct cli_verb {
     const char *name;
     const char *summary; /* one line, lower case, no full stop */
-    const char
-        *operands; /* as the usage line shows them, such as "SPEC..."; NULL: the verb takes none */
-    int operand_min;
-    int operand_max;         /* CLI_ANY: no limit */
-    const char *description; /* paragraphs between blank lines; a line that starts with two blanks
-                                is shown as it is */
-    const cli_option
-        *options; /* ends with a NULL name; --json and --help are added to every verb */
-    bool hidden;  /* not listed: for the build, not for people */
+    cli_operands operands;
+    const char *description;   /* paragraphs between blank lines; a line that starts with two blanks
+                                  is shown as it is */
+    const cli_option *options; /* --json and --help are added to every verb */
+    bool hidden;               /* not listed: for the build, not for people */
     cli_exit (*run)(const cli_args *args);
 } cli_verb;
 
-/* verbs.c: every verb, ends with NULL. */
+/* The verbs, each in a file of its own; verbs.c: every one, ends with NULL. */
+extern const cli_verb cli_verb_ablate, cli_verb_bench, cli_verb_board, cli_verb_doctor,
+    cli_verb_evolve, cli_verb_gate, cli_verb_generate, cli_verb_inspect, cli_verb_launch,
+    cli_verb_plan, cli_verb_profile, cli_verb_report, cli_verb_roofline, cli_verb_run,
+    cli_verb_selftest, cli_verb_sweep, cli_verb_tune, cli_verb_verify, cli_verb_wisdom;
 extern const cli_verb *const cli_verbs[];
 
 /* cli_verb_find() returns the verb @name, or NULL. */
@@ -136,69 +163,31 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
 /* context.c: options that several verbs have, and what they mean             */
 /* -------------------------------------------------------------------------- */
 
+/* Tables that others take in: --device and --threads; these and --cpu. */
+extern const cli_option cli_device_options[], cli_machine_options[];
+
 /* Rows for option tables. */
-#define CLI_OPTION_THREADS                                                                \
-    {                                                                                     \
-        .name = "threads", .letter = 't', .kind = CLI_INTEGER, .argument = "N", .min = 1, \
-        .max = 1024, .help = "Threads to use [default: as many as this process has CPUs]" \
-    }
-#define CLI_OPTION_CPU                                                                     \
-    {                                                                                      \
-        .name = "cpu", .kind = CLI_CHOICE, .argument = "LEVEL", .choice = lab_cpu_feature, \
-        .help = "Best CPU features to use [default: HEED_CPU, else all that there are]"    \
-    }
-#define CLI_OPTION_DEVICE                                                                    \
-    {                                                                                        \
-        .name = "device", .letter = 'd', .kind = CLI_TEXT, .argument = "DEVICE",             \
-        .help = "Device to use: cpu, cuda, cuda:N, or auto, which is the first CUDA device " \
-                "that works, else the CPU; --cpu alone means the CPU too [default: "         \
-                "HEED_DEVICE, else auto]"                                                    \
-    }
-#define CLI_OPTION_WISDOM                                                        \
-    {                                                                            \
-        .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE",   \
-        .help = "Load wisdom from FILE if it exists, and save new results there" \
-    }
-#define CLI_OPTION_SHAPES                                                                          \
-    {                                                                                              \
-        .name = "shapes", .letter = 's', .kind = CLI_PATHS, .argument = "FILE",                    \
-        .help =                                                                                    \
-            "Also take the problems in FILE, one spec per line; seed, edge, far, grid and rivals " \
-            "come with heed; may be given more than once"                                          \
-    }
-#define CLI_OPTION_KERNEL                                                                         \
-    {                                                                                             \
-        .name = "kernel", .letter = 'k', .kind = CLI_TEXT, .argument = "NAME",                    \
-        .help = "Use this kernel ('heed plan --list' lists them), in the config after \"__\" if " \
-                "NAME has one"                                                                    \
-    }
-#define CLI_OPTION_COLD                                                                            \
-    {                                                                                              \
-        .name = "cold", .kind = CLI_FLAG,                                                          \
-        .help =                                                                                    \
-            "Rotate through so many copies of the tensors that none is in a cache when it is used" \
-    }
+#define CLI_OPTION_WISDOM \
+    CLI_OPTION_WISDOM_READ("Load wisdom from FILE if it exists, and save new results there")
+#define CLI_OPTION_SHAPES                                                                      \
+    OPT_PATHS(                                                                                 \
+        "shapes", 's', "FILE",                                                                 \
+        "Also take the problems in FILE, one spec per line; seed, edge, far, grid and rivals " \
+        "come with heed; may be given more than once")
+#define CLI_OPTION_KERNEL                                                                      \
+    OPT_TEXT("kernel", 'k', "NAME",                                                            \
+             "Use this kernel ('heed plan --list' lists them), in the config after \"__\" if " \
+             "NAME has one")
+#define CLI_OPTION_COLD \
+    OPT_FLAG(           \
+        "cold", 0,      \
+        "Rotate through so many copies of the tensors that none is in a cache when it is used")
 
 /* Rows that say in @about what the verb takes the value for. */
-#define CLI_OPTION_SEED(about)                                                                   \
-    {                                                                                            \
-        .name = "seed", .kind = CLI_INTEGER, .argument = "N", .min = 0, .max = 9007199254740992, \
-        .standard = "1", .help = (about)                                                         \
-    }
-#define CLI_OPTION_MARGIN(about)                                                           \
-    {                                                                                      \
-        .name = "margin", .kind = CLI_REAL, .argument = "PERCENT", .min = 0.1, .max = 100, \
-        .standard = "1", .help = (about)                                                   \
-    }
-#define CLI_OPTION_MASK(about)                                                 \
-    {                                                                          \
-        .name = "mask", .letter = 'm', .kind = CLI_CHOICE, .argument = "MASK", \
-        .choices = cli_mask_names, .standard = "none", .help = (about)         \
-    }
-#define CLI_OPTION_WISDOM_READ(about)                                                          \
-    {                                                                                          \
-        .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE", .help = (about) \
-    }
+#define CLI_OPTION_SEED(about) OPT_INTEGER("seed", 0, "N", 0, 9007199254740992, "1", about)
+#define CLI_OPTION_MARGIN(about) OPT_REAL("margin", 0, "PERCENT", 0.1, 100, "1", about)
+#define CLI_OPTION_MASK(about) OPT_CHOICE("mask", 'm', "MASK", cli_mask_names, "none", about)
+#define CLI_OPTION_WISDOM_READ(about) OPT_PATH("wisdom", 'w', "FILE", about)
 
 /* cli_device() returns the device that --device asks for, else HEED_DEVICE: "cpu", "cuda",
  * "cuda:N", or "auto". With --cpu given, or a --source in C, "auto" is "cpu". Nothing is checked.

@@ -12,6 +12,26 @@
 
 #define WISDOM_MAX ((int64_t)64 << 20)
 
+const cli_option cli_device_options[] = {
+    OPT_TEXT("device", 'd', "DEVICE",
+             "Device to use: cpu, cuda, cuda:N, or auto, which is the first CUDA device "
+             "that works, else the CPU; --cpu alone means the CPU too [default: "
+             "HEED_DEVICE, else auto]"),
+    OPT_INTEGER("threads", 't', "N", 1, 1024, NULL,
+                "Threads to use [default: as many as this process has CPUs]"),
+    { .name = NULL },
+};
+
+const cli_option cli_machine_options[] = {
+    { .table = cli_device_options },
+    { .name = "cpu",
+      .kind = CLI_CHOICE,
+      .argument = "LEVEL",
+      .choice = lab_cpu_feature,
+      .help = "Best CPU features to use [default: HEED_CPU, else all that there are]" },
+    { .name = NULL },
+};
+
 heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *taken, size_t *skipped,
                             lab_error *error)
 {

@@ -75,7 +75,8 @@ static void print_option(FILE *stream, const cli_option *option)
 void cli_help_print_verb(FILE *stream, const cli_verb *verb)
 {
     fprintf(stream, "heed %s: %s\n\nUsage: heed %s [OPTION]...%s%s\n\n", verb->name, verb->summary,
-            verb->name, verb->operands ? " " : "", verb->operands ? verb->operands : "");
+            verb->name, verb->operands.text ? " " : "",
+            verb->operands.text ? verb->operands.text : "");
     print_description(stream, verb->description);
     fputs("\nOptions:\n", stream);
     for (size_t i = 0; cli_verb_option(verb, i); i++)

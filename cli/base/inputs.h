@@ -15,13 +15,10 @@ typedef enum cli_layout {
     CLI_BHSD
 } cli_layout;
 extern const char *const cli_layout_names[];
-#define CLI_OPTION_LAYOUT                                                                         \
-    {                                                                                             \
-        .name = "layout", .kind = CLI_CHOICE, .argument = "LAYOUT", .choices = cli_layout_names,  \
-        .standard = "bshd",                                                                       \
-        .help = "Order of the dimensions of arrays in files: bshd for [batch, seq, heads, dim], " \
-                "bhsd for [batch, heads, seq, dim], PyTorch's"                                    \
-    }
+#define CLI_OPTION_LAYOUT                                                                        \
+    OPT_CHOICE("layout", 0, "LAYOUT", cli_layout_names, "bshd",                                  \
+               "Order of the dimensions of arrays in files: bshd for [batch, seq, heads, dim], " \
+               "bhsd for [batch, heads, seq, dim], PyTorch's")
 
 /* One input array and where it is from. */
 typedef struct cli_input {

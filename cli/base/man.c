@@ -159,9 +159,9 @@ static void print_verb_page(FILE *stream, const cli_verb *verb, const char *date
     snprintf(name, sizeof name, "heed-%s", verb->name);
     print_head(stream, date, name, verb->summary);
     fprintf(stream, ".Nm heed %s\n.Op Ar option ...\n", verb->name);
-    if (verb->operands) {
+    if (verb->operands.text) {
         fputs(".Ar \"", stream);
-        print_escaped(stream, verb->operands, strlen(verb->operands), true);
+        print_escaped(stream, verb->operands.text, strlen(verb->operands.text), true);
         fputs("\"\n", stream);
     }
     fputs(".Sh DESCRIPTION\n", stream);

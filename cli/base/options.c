@@ -32,23 +32,28 @@ struct cli_args {
 };
 
 static const cli_option common_options[] = {
-    { .name = "json",
-      .kind = CLI_FLAG,
-      .help = "Print the result as JSON with a versioned schema; a failure as heed.error/1" },
-    { .name = "help", .letter = 'h', .kind = CLI_FLAG, .help = "Show this help and exit" },
+    OPT_FLAG("json", 0,
+             "Print the result as JSON with a versioned schema; a failure as heed.error/1"),
+    OPT_FLAG("help", 'h', "Show this help and exit"),
     { .name = NULL },
 };
 
+/* The row @index of @table and of those that it takes in; past the end NULL, and @index is less by
+ * as many as there are. */
+static const cli_option *row_at(const cli_option *table, size_t *index)
+{
+    for (const cli_option *row = table; row && (row->name || row->table); row++) {
+        const cli_option *found = row->table ? row_at(row->table, index) : NULL;
+        if (found || (row->name && (*index)-- == 0))
+            return found ? found : row;
+    }
+    return NULL;
+}
+
 const cli_option *cli_verb_option(const cli_verb *verb, size_t index)
 {
-    size_t own = 0;
-    while (verb->options && verb->options[own].name)
-        own++;
-    if (index < own)
-        return &verb->options[index];
-    index -= own;
-    return index + 1 < sizeof common_options / sizeof common_options[0] ? &common_options[index]
-                                                                        : NULL;
+    const cli_option *own = row_at(verb->options, &index);
+    return own ? own : row_at(common_options, &index);
 }
 
 bool cli_option_repeats(const cli_option *option)
@@ -306,14 +311,14 @@ static cli_exit read_options(cli_args *args, const getopt_table *table, int argc
 static cli_exit check_operands(const cli_args *args)
 {
     const cli_verb *verb = args->verb;
-    if (verb->operand_max != CLI_ANY && args->operand_count > verb->operand_max) {
-        cli_error("'%s' is one operand too many for 'heed %s'", args->operands[verb->operand_max],
+    if (verb->operands.most != CLI_ANY && args->operand_count > verb->operands.most) {
+        cli_error("'%s' is one operand too many for 'heed %s'", args->operands[verb->operands.most],
                   verb->name);
         see_help(verb);
         return CLI_USAGE;
     }
-    if (args->operand_count < verb->operand_min) {
-        cli_error("'heed %s' needs %s", verb->name, verb->operands);
+    if (args->operand_count < verb->operands.least) {
+        cli_error("'heed %s' needs %s", verb->name, verb->operands.text);
         see_help(verb);
         return CLI_USAGE;
     }

@@ -15,10 +15,7 @@
 #include "bench/worker.h"
 #include "cli.h"
 
-#define CLI_OPTION_SOURCE(about)                                                \
-    {                                                                           \
-        .name = "source", .kind = CLI_PATH, .argument = "FILE", .help = (about) \
-    }
+#define CLI_OPTION_SOURCE(about) OPT_PATH("source", 0, "FILE", about)
 
 typedef struct cli_source {
     char name[80]; /* the file's, without folders */

@@ -45,10 +45,7 @@ static cli_exit run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    { .name = "verb",
-      .kind = CLI_TEXT,
-      .argument = "NAME",
-      .help = "The page that man writes: this verb's, not that of heed" },
+    OPT_TEXT("verb", 0, "NAME", "The page that man writes: this verb's, not that of heed"),
     { .name = "date",
       .kind = CLI_TEXT,
       .argument = "DATE",
@@ -57,13 +54,10 @@ static const cli_option options[] = {
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_generate;
 const cli_verb cli_verb_generate = {
     .name = "generate",
     .summary = "print manual pages and completions",
-    .operands = "man|bash|zsh|fish|verbs",
-    .operand_min = 1,
-    .operand_max = 1,
+    .operands = { "man|bash|zsh|fish|verbs", 1, 1 },
     .description =
         "Prints what the option tables say as a manual page in mdoc or as a completion script.",
     .options = options,

@@ -298,37 +298,23 @@ static cli_exit run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
-    { .name = "effort",
-      .letter = 'e',
-      .kind = CLI_CHOICE,
-      .argument = "EFFORT",
-      .choices = efforts,
-      .standard = "estimate",
-      .help = "How to choose: by a cost model, by timing every kernel, by timing every config of "
-              "every kernel, or from "
-              "wisdom alone" },
+    OPT_CHOICE("effort", 'e', "EFFORT", efforts, "estimate",
+               "How to choose: by a cost model, by timing every kernel, by timing every config of "
+               "every kernel, or from "
+               "wisdom alone"),
     CLI_OPTION_KERNEL,
-    { .name = "explain",
-      .letter = 'x',
-      .kind = CLI_FLAG,
-      .help = "Show every candidate, and why it was not chosen" },
-    { .name = "list",
-      .letter = 'l',
-      .kind = CLI_FLAG,
-      .help = "List the kernels and their knobs instead; --json also lists their configs" },
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_CPU,
+    OPT_FLAG("explain", 'x', "Show every candidate, and why it was not chosen"),
+    OPT_FLAG("list", 'l',
+             "List the kernels and their knobs instead; --json also lists their configs"),
+    { .table = cli_machine_options },
     CLI_OPTION_WISDOM,
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_plan;
 const cli_verb cli_verb_plan = {
     .name = "plan",
     .summary = "show which kernel runs a problem, and why",
-    .operands = "SPEC...",
-    .operand_max = CLI_ANY,
+    .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Plans every problem and prints the chosen kernel, the time that its cost model "
         "predicts, the measured time if there is one, and the workspace that it needs.\n"

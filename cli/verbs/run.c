@@ -281,54 +281,33 @@ static cli_exit run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    { .name = "q", .kind = CLI_PATH, .argument = "FILE", .help = "Q, an .npy file" },
-    { .name = "k", .kind = CLI_PATH, .argument = "FILE", .help = "K, an .npy file" },
-    { .name = "v", .kind = CLI_PATH, .argument = "FILE", .help = "V, an .npy file" },
-    { .name = "tensors",
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "A .safetensors file with arrays named q, k and v, instead of --q, --k and --v" },
-    { .name = "prefix",
-      .letter = 'p',
-      .kind = CLI_TEXT,
-      .argument = "TEXT",
-      .help = "Prefix of the names q, k and v in that file, such as \"layer0.\"" },
+    OPT_PATH("q", 0, "FILE", "Q, an .npy file"),
+    OPT_PATH("k", 0, "FILE", "K, an .npy file"),
+    OPT_PATH("v", 0, "FILE", "V, an .npy file"),
+    OPT_PATH("tensors", 0, "FILE",
+             "A .safetensors file with arrays named q, k and v, instead of --q, --k and --v"),
+    OPT_TEXT("prefix", 'p', "TEXT",
+             "Prefix of the names q, k and v in that file, such as \"layer0.\""),
     CLI_OPTION_LAYOUT,
-    { .name = "type",
-      .kind = CLI_CHOICE,
-      .argument = "TYPE",
-      .choices = cli_type_names,
-      .help = "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
-              "integers in .npy files are read as bfloat16 [default: the type of the arrays]" },
+    OPT_CHOICE("type", 0, "TYPE", cli_type_names, NULL,
+               "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
+               "integers in .npy files are read as bfloat16 [default: the type of the arrays]"),
     CLI_OPTION_MASK(
         "Which keys a query sees. causal needs as many queries as keys; causal=tl aligns the "
         "triangle top left, "
         "causal=br bottom right"),
-    { .name = "scale",
-      .kind = CLI_REAL,
-      .argument = "X",
-      .min = -3e38,
-      .max = 3e38,
-      .help = "Factor of the logits [default, and 0: 1/sqrt(dim)]" },
+    OPT_REAL("scale", 0, "X", -3e38, 3e38, NULL,
+             "Factor of the logits [default, and 0: 1/sqrt(dim)]"),
     CLI_OPTION_KERNEL,
-    { .name = "out",
-      .letter = 'o',
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Write O there, an .npy file or, as the array o, a .safetensors file" },
-    { .name = "lse",
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Compute the LSE and write it there, [batch, heads, seq], likewise" },
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_CPU,
+    OPT_PATH("out", 'o', "FILE",
+             "Write O there, an .npy file or, as the array o, a .safetensors file"),
+    OPT_PATH("lse", 0, "FILE", "Compute the LSE and write it there, [batch, heads, seq], likewise"),
+    { .table = cli_machine_options },
     CLI_OPTION_WISDOM_READ(
         "Let the wisdom in FILE choose the kernel; 'heed plan --effort measure' makes it"),
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_run;
 const cli_verb cli_verb_run = {
     .name = "run",
     .summary = "compute attention of arrays in files",

@@ -175,24 +175,18 @@ static cli_exit run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_BOARD,
-    { .name = "stale",
-      .kind = CLI_FLAG,
-      .help = "With export: also take figures of another build of heed, driver or compiler, "
-              "which may be out of date" },
+    OPT_FLAG("stale", 0,
+             "With export: also take figures of another build of heed, driver or compiler, "
+             "which may be out of date"),
     CLI_OPTION_WISDOM,
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_CPU,
+    { .table = cli_machine_options },
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_wisdom;
 const cli_verb cli_verb_wisdom = {
     .name = "wisdom",
     .summary = "export the fastest kernels as wisdom for planning; merge and show wisdom",
-    .operands = "export | import FILE... | show FILE... | check FILE...",
-    .operand_min = 1,
-    .operand_max = CLI_ANY,
+    .operands = { "export | import FILE... | show FILE... | check FILE...", 1, CLI_ANY },
     .description =
         "Wisdom is a text that tells planning the fastest kernel and config for a problem "
         "on this machine. It can only choose among heed's own kernels.\n"

@@ -44,12 +44,9 @@ static const cli_option options[] = {
     { .name = NULL },
 };
 
-static const cli_verb verb = { .name = "paint",
-                               .summary = "paint",
-                               .operands = "WALL [WALL]",
-                               .operand_min = 1,
-                               .operand_max = 2,
-                               .options = options };
+static const cli_verb verb = {
+    .name = "paint", .summary = "paint", .operands = { "WALL [WALL]", 1, 2 }, .options = options
+};
 
 #define WORDS_MAX 20
 

@@ -68,9 +68,9 @@ static void rows_are_sound(void **state)
         assert_ptr_equal(cli_verb_find((*verb)->name), *verb);
         assert_true(strlen((*verb)->summary) < 80);
         assert_non_null((*verb)->run);
-        assert_true((*verb)->operands || (*verb)->operand_max == 0);
-        assert_true((*verb)->operand_max == CLI_ANY ||
-                    (*verb)->operand_min <= (*verb)->operand_max);
+        assert_true((*verb)->operands.text || (*verb)->operands.most == 0);
+        assert_true((*verb)->operands.most == CLI_ANY ||
+                    (*verb)->operands.least <= (*verb)->operands.most);
     }
     assert_null(cli_verb_find("no-such-verb"));
 }

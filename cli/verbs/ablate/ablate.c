@@ -163,35 +163,23 @@ static cli_exit run(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     CLI_OPTION_KERNEL,
-    { .name = "only",
-      .kind = CLI_TEXT,
-      .argument = "LIST",
-      .help = "Run only these ablations, separated by commas" },
-    { .name = "no-planted", .kind = CLI_FLAG, .help = "Do not plant delays" },
-    { .name = "seconds",
-      .kind = CLI_REAL,
-      .argument = "N",
-      .min = 0.01,
-      .max = 3600,
-      .help = "Seconds to time each ablation, and each delay, in turns with the kernel; slow "
-              "ones take longer [default: 1 on a CPU, 0.25 on a GPU]" },
+    OPT_TEXT("only", 0, "LIST", "Run only these ablations, separated by commas"),
+    OPT_FLAG("no-planted", 0, "Do not plant delays"),
+    OPT_REAL("seconds", 0, "N", 0.01, 3600, NULL,
+             "Seconds to time each ablation, and each delay, in turns with the kernel; slow "
+             "ones take longer [default: 1 on a CPU, 0.25 on a GPU]"),
     CLI_OPTION_MARGIN("Effects up to this count as none"),
     CLI_OPTION_COLD,
     CLI_OPTION_SEED("Seed of the random values, of the order of turns, and of the intervals"),
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_CPU,
+    { .table = cli_machine_options },
     CLI_OPTION_WISDOM,
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_ablate;
 const cli_verb cli_verb_ablate = {
     .name = "ablate",
     .summary = "find what binds a kernel by making it worse on purpose",
-    .operands = "SPEC...",
-    .operand_min = 0,
-    .operand_max = CLI_ANY,
+    .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Builds the planned kernel of each problem again for each ablation: without "
         "exponentials, products or loads, with an extra barrier in each step, with bank "

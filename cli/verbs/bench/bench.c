@@ -298,103 +298,57 @@ static cli_exit run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
-    { .name = "tensors",
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Also time the captured values in FILE, a .safetensors file: every q, k and v with "
-              "the same "
-              "prefix is a problem" },
+    OPT_PATH("tensors", 0, "FILE",
+             "Also time the captured values in FILE, a .safetensors file: every q, k and v with "
+             "the same "
+             "prefix is a problem"),
     CLI_OPTION_LAYOUT,
     CLI_OPTION_MASK("Mask of the problems in that file"),
     CLI_OPTION_KERNEL,
-    { .name = "against",
-      .kind = CLI_TEXT,
-      .argument = "NAME",
-      .help = "Also compare with this kernel of heed's, named likewise" },
+    OPT_TEXT("against", 0, "NAME", "Also compare with this kernel of heed's, named likewise"),
     CLI_OPTION_SOURCE(
         "Prove this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), and "
         "time it in turns with heed; rivals are then those of --peers alone. With --duels: time "
         "the C file beside a copy of itself, each in its sandbox"),
-    { .name = "effort",
-      .letter = 'e',
-      .kind = CLI_CHOICE,
-      .argument = "EFFORT",
-      .choices = efforts,
-      .standard = "estimate",
-      .help = "How to choose heed's kernel: by a cost model, by timing every kernel, or "
-              "every config of every kernel" },
-    { .name = "peers",
-      .kind = CLI_TEXT,
-      .argument = "LIST",
-      .help = "Rivals to time, separated by commas, or none [default: all that are found]. Each "
-              "backend of a rival counts as one, such as torch-flash" },
-    { .name = "seconds",
-      .kind = CLI_REAL,
-      .argument = "N",
-      .min = 0.01,
-      .max = 3600,
-      .standard = "1",
-      .help = "Seconds to time heed, and each rival beside it, on each problem; slow ones "
-              "take longer" },
+    OPT_CHOICE("effort", 'e', "EFFORT", efforts, "estimate",
+               "How to choose heed's kernel: by a cost model, by timing every kernel, or "
+               "every config of every kernel"),
+    OPT_TEXT("peers", 0, "LIST",
+             "Rivals to time, separated by commas, or none [default: all that are found]. Each "
+             "backend of a rival counts as one, such as torch-flash"),
+    OPT_REAL("seconds", 0, "N", 0.01, 3600, "1",
+             "Seconds to time heed, and each rival beside it, on each problem; slow ones "
+             "take longer"),
     CLI_OPTION_MARGIN("Differences up to this count as none"),
-    { .name = "calibrate",
-      .kind = CLI_FLAG,
-      .help = "Compare each kernel with itself for --seconds, and say what difference can be "
-              "detected here" },
-    { .name = "detect",
-      .kind = CLI_REAL,
-      .argument = "PERCENT",
-      .min = 0.1,
-      .max = 100,
-      .standard = "2",
-      .help = "With --calibrate: warn where a difference of PERCENT cannot be detected" },
-    { .name = "duels",
-      .kind = CLI_INTEGER,
-      .argument = "N",
-      .min = 1,
-      .max = 100000,
-      .help = "With --calibrate: make N comparisons of --seconds, and say how often the "
-              "verdict is wrong" },
-    { .name = "planted",
-      .kind = CLI_REAL,
-      .argument = "PERCENT",
-      .min = 0,
-      .max = 100,
-      .standard = "0",
-      .help = "With --duels and --source: slow the copy down by PERCENT of its CPU time, so "
-              "that FASTER is the right verdict" },
-    { .name = "time-limit",
-      .kind = CLI_REAL,
-      .argument = "SECONDS",
-      .min = 0.001,
-      .max = 1e6,
-      .standard = "1e6",
-      .help = "With --duels: start no comparison after SECONDS" },
+    OPT_FLAG("calibrate", 0,
+             "Compare each kernel with itself for --seconds, and say what difference can be "
+             "detected here"),
+    OPT_REAL("detect", 0, "PERCENT", 0.1, 100, "2",
+             "With --calibrate: warn where a difference of PERCENT cannot be detected"),
+    OPT_INTEGER("duels", 0, "N", 1, 100000, NULL,
+                "With --calibrate: make N comparisons of --seconds, and say how often the "
+                "verdict is wrong"),
+    OPT_REAL("planted", 0, "PERCENT", 0, 100, "0",
+             "With --duels and --source: slow the copy down by PERCENT of its CPU time, so "
+             "that FASTER is the right verdict"),
+    OPT_REAL("time-limit", 0, "SECONDS", 0.001, 1e6, "1e6",
+             "With --duels: start no comparison after SECONDS"),
     CLI_OPTION_COLD,
-    { .name = "replay",
-      .kind = CLI_FLAG,
-      .help = "Time captured sequences of calls, as is always done on a GPU" },
-    { .name = "record",
-      .kind = CLI_PATH,
-      .argument = "FOLDER",
-      .help = "Also write all figures, samples and tool versions to one JSON file below FOLDER, by "
-              "device and date; 'heed report' reads it" },
+    OPT_FLAG("replay", 0, "Time captured sequences of calls, as is always done on a GPU"),
+    OPT_PATH("record", 0, "FOLDER",
+             "Also write all figures, samples and tool versions to one JSON file below FOLDER, by "
+             "device and date; 'heed report' reads it"),
     CLI_OPTION_SEED(
         "Seed of the random values, of the rows that are checked, and of the intervals"),
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_CPU,
+    { .table = cli_machine_options },
     CLI_OPTION_WISDOM,
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_bench;
 const cli_verb cli_verb_bench = {
     .name = "bench",
     .summary = "time kernels beside their rivals",
-    .operands = "[SPEC...]",
-    .operand_min = 0,
-    .operand_max = CLI_ANY,
+    .operands = { "[SPEC...]", 0, CLI_ANY },
     .description =
         "Prints for each problem the median (p50) and the 90th percentile of the time of a "
         "call, the rate, and its share of this machine's measured limit. On a GPU, the "

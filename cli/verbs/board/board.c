@@ -96,42 +96,25 @@ static cli_exit run(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_BOARD,
     CLI_OPTION_PROBLEM,
-    { .name = "device",
-      .letter = 'd',
-      .kind = CLI_TEXT,
-      .argument = "TEXT",
-      .help = "Only devices whose name contains this text, such as H200" },
-    { .name = "against",
-      .letter = 'a',
-      .kind = CLI_TEXT,
-      .argument = "NAME",
-      .help = "Compare with this rival [default: the fastest]" },
-    { .name = "ranking",
-      .letter = 'r',
-      .kind = CLI_FLAG,
-      .help = "Also show the kernels behind the leader" },
-    { .name = "history",
-      .kind = CLI_FLAG,
-      .help = "Show every confirmed trial, the newest first, including those that a newer "
-              "figure of the same kernel has replaced" },
-    { .name = "all",
-      .kind = CLI_FLAG,
-      .help = "Show every trial, including those that failed, were not confirmed or cannot "
-              "be trusted" },
-    { .name = "head",
-      .kind = CLI_TEXT,
-      .argument = "HASH",
-      .help = "Check that nothing was removed since 'heed board check' printed this head" },
-    { .name = "csv", .kind = CLI_FLAG, .help = "Print comma-separated values with all columns" },
+    OPT_TEXT("device", 'd', "TEXT", "Only devices whose name contains this text, such as H200"),
+    OPT_TEXT("against", 'a', "NAME", "Compare with this rival [default: the fastest]"),
+    OPT_FLAG("ranking", 'r', "Also show the kernels behind the leader"),
+    OPT_FLAG("history", 0,
+             "Show every confirmed trial, the newest first, including those that a newer "
+             "figure of the same kernel has replaced"),
+    OPT_FLAG("all", 0,
+             "Show every trial, including those that failed, were not confirmed or cannot "
+             "be trusted"),
+    OPT_TEXT("head", 0, "HASH",
+             "Check that nothing was removed since 'heed board check' printed this head"),
+    OPT_FLAG("csv", 0, "Print comma-separated values with all columns"),
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_board;
 const cli_verb cli_verb_board = {
     .name = "board",
     .summary = "show the leaderboard: the best kernel for each problem and device",
-    .operands = "[list | show ID | add FILE... | check | manifest ID]",
-    .operand_max = CLI_ANY,
+    .operands = { "[list | show ID | add FILE... | check | manifest ID]", 0, CLI_ANY },
     .description =
         "The board is a file of trials with their evidence: samples, verdicts, source, "
         "environment, commit. Trials are added and never changed.\n"

@@ -14,27 +14,21 @@
 #include "verify/selftest.h"
 
 /* The row of option tables for the file. */
-#define CLI_OPTION_BOARD                                                        \
-    {                                                                           \
-        .name = "board", .letter = 'b', .kind = CLI_PATH, .argument = "FILE",   \
-        .help = "The board to use [default: HEED_BOARD, else heed/board.db in " \
-                "XDG_DATA_HOME or ~/.local/share]"                              \
-    }
+#define CLI_OPTION_BOARD                                                     \
+    OPT_PATH("board", 'b', "FILE",                                           \
+             "The board to use [default: HEED_BOARD, else heed/board.db in " \
+             "XDG_DATA_HOME or ~/.local/share]")
 
 /* That of verbs that look at some of its problems. */
-#define CLI_OPTION_PROBLEM                                                            \
-    {                                                                                 \
-        .name = "problem", .letter = 'p', .kind = CLI_TEXT, .argument = "SPEC",       \
-        .help = "Only problems whose spec contains this text, such as d128 or causal" \
-    }
+#define CLI_OPTION_PROBLEM           \
+    OPT_TEXT("problem", 'p', "SPEC", \
+             "Only problems whose spec contains this text, such as d128 or causal")
 
 /* The row of option tables of verbs that run users' sources. */
-#define CLI_OPTION_UNSAFE                                                            \
-    {                                                                                \
-        .name = "unsafe-candidates", .kind = CLI_FLAG,                               \
-        .help = "Run users' C sources even if this system has no sandbox for them: " \
-                "they can then do everything that you can"                           \
-    }
+#define CLI_OPTION_UNSAFE                                                         \
+    OPT_FLAG("unsafe-candidates", 0,                                              \
+             "Run users' C sources even if this system has no sandbox for them: " \
+             "they can then do everything that you can")
 
 /* cli_rebuild_options() returns what --board, --trust-board, --unsafe-candidates and --no-verify
  * say, of those that the verb has. */

@@ -111,31 +111,20 @@ static cli_exit run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    { .name = "lock",
-      .kind = CLI_FLAG,
-      .help = "Write a manifest of every tool and library that figures depend on, with versions "
-              "and hashes, as JSON to FILE [default: stdout]" },
-    { .name = "check",
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Compare this machine with the manifest in FILE, or in a record of 'heed bench'" },
-    { .name = "wisdom",
-      .letter = 'w',
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Also check this wisdom file" },
-    { .name = "no-rivals",
-      .kind = CLI_FLAG,
-      .help = "Do not start the rivals to check them, which takes seconds" },
+    OPT_FLAG("lock", 0,
+             "Write a manifest of every tool and library that figures depend on, with versions "
+             "and hashes, as JSON to FILE [default: stdout]"),
+    OPT_PATH("check", 0, "FILE",
+             "Compare this machine with the manifest in FILE, or in a record of 'heed bench'"),
+    OPT_PATH("wisdom", 'w', "FILE", "Also check this wisdom file"),
+    OPT_FLAG("no-rivals", 0, "Do not start the rivals to check them, which takes seconds"),
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_doctor;
 const cli_verb cli_verb_doctor = {
     .name = "doctor",
     .summary = "check that this machine is fit for heed, with remedies",
-    .operands = "[FILE]",
-    .operand_max = 1,
+    .operands = { "[FILE]", 0, 1 },
     .description =
         "Checks the library, the CPU and its features, caches, threads, memory, clocks, "
         "the load by other programs, NVIDIA's driver, GPUs, compiler and tools, wisdom, "

@@ -267,74 +267,42 @@ static cli_exit run_verb(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
-    { .name = "space",
-      .kind = CLI_PATH,
-      .argument = "SPACE",
-      .help = "The space of configs, as 'heed sweep' takes it [default: that of heed's plans for "
-              "the problems]" },
-    { .name = "proposer",
-      .letter = 'p',
-      .kind = CLI_TEXT,
-      .argument = "PROGRAM",
-      .help = "Evolve sources instead of configs. PROGRAM proposes them: regions, openai, or any "
-              "program that speaks the protocol of docs/proposers.md" },
-    { .name = "way",
-      .kind = CLI_CHOICE,
-      .argument = "WAY",
-      .choices = lab_way_names,
-      .standard = "full",
-      .help = "Input of a proposer: free, the task and the best source; insight, also what is "
-              "known and was thought; full, also what was tried and a second source" },
-    { .name = "source",
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Evolve sources, beginning with FILE, a candidate in C for the CPU or in CUDA for a "
-              "device (docs/trials.md) [default: heed's plain one]. Without --proposer its marked "
-              "regions are varied" },
-    { .name = "trials",
-      .letter = 'n',
-      .kind = CLI_INTEGER,
-      .argument = "N",
-      .min = 1,
-      .max = 1000000,
-      .standard = "60",
-      .help = "Maximum number of kernels to launch" },
+    OPT_PATH("space", 0, "SPACE",
+             "The space of configs, as 'heed sweep' takes it [default: that of heed's plans for "
+             "the problems]"),
+    OPT_TEXT("proposer", 'p', "PROGRAM",
+             "Evolve sources instead of configs. PROGRAM proposes them: regions, openai, or any "
+             "program that speaks the protocol of docs/proposers.md"),
+    OPT_CHOICE("way", 0, "WAY", lab_way_names, "full",
+               "Input of a proposer: free, the task and the best source; insight, also what is "
+               "known and was thought; full, also what was tried and a second source"),
+    OPT_PATH("source", 0, "FILE",
+             "Evolve sources, beginning with FILE, a candidate in C for the CPU or in CUDA for a "
+             "device (docs/trials.md) [default: heed's plain one]. Without --proposer its marked "
+             "regions are varied"),
+    OPT_INTEGER("trials", 'n', "N", 1, 1000000, "60", "Maximum number of kernels to launch"),
     SWEEP_OPTION_SECONDS,
-    { .name = "duel",
-      .kind = CLI_REAL,
-      .argument = "S",
-      .min = 0.01,
-      .max = 1000,
-      .standard = "0.5",
-      .help = "Seconds to compare challenger and champion on each problem" },
+    OPT_REAL("duel", 0, "S", 0.01, 1000, "0.5",
+             "Seconds to compare challenger and champion on each problem"),
     CLI_OPTION_SEED("Seed of everything that is random"),
     CLI_OPTION_INSIGHTS,
     CLI_OPTION_BOARD,
-    { .name = "afresh",
-      .kind = CLI_FLAG,
-      .help = "Start a new run, even if an unfinished one could be resumed" },
+    OPT_FLAG("afresh", 0, "Start a new run, even if an unfinished one could be resumed"),
     SWEEP_OPTION_COLD,
-    { .name = "no-compare",
-      .kind = CLI_FLAG,
-      .help = "Do not time the champion beside heed's plan" },
-    { .name = "no-verify",
-      .kind = CLI_FLAG,
-      .help = "Do not let champions through all gates of heed verify, nor rank them. Sources, and "
-              "what heed plans beside them, go through the gates all the same" },
+    OPT_FLAG("no-compare", 0, "Do not time the champion beside heed's plan"),
+    OPT_FLAG("no-verify", 0,
+             "Do not let champions through all gates of heed verify, nor rank them. Sources, and "
+             "what heed plans beside them, go through the gates all the same"),
     CLI_OPTION_UNSAFE,
     CLI_OPTION_KERNEL,
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_CPU,
+    { .table = cli_machine_options },
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_evolve;
 const cli_verb cli_verb_evolve = {
     .name = "evolve",
     .summary = "search configs or sources for faster kernels by evolution",
-    .operands = "[SPEC]...",
-    .operand_max = CLI_ANY,
+    .operands = { "[SPEC]...", 0, CLI_ANY },
     .description =
         "Evolves configs of a kernel, beginning with heed's plan: populations on islands, "
         "with mutation and crossover. A guide prefers moves that address what limits the "

@@ -77,24 +77,12 @@ static cli_exit run(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_BOARD,
     CLI_OPTION_PROBLEM,
-    { .name = "limit",
-      .kind = CLI_REAL,
-      .argument = "PERCENT",
-      .min = 0.1,
-      .max = 100,
-      .standard = "2",
-      .help = "Slowdown beyond which a problem fails" },
-    { .name = "seconds",
-      .kind = CLI_REAL,
-      .argument = "N",
-      .min = 0.01,
-      .max = 3600,
-      .standard = "2",
-      .help = "Maximum seconds to time each problem; less where the verdict is clear. With "
-              "--criteria, the seconds beside each backend of SDPA that may be the fastest" },
-    { .name = "criteria",
-      .kind = CLI_FLAG,
-      .help = "Judge by fixed criteria instead: beside PyTorch's SDPA, spills, bank conflicts" },
+    OPT_REAL("limit", 0, "PERCENT", 0.1, 100, "2", "Slowdown beyond which a problem fails"),
+    OPT_REAL("seconds", 0, "N", 0.01, 3600, "2",
+             "Maximum seconds to time each problem; less where the verdict is clear. With "
+             "--criteria, the seconds beside each backend of SDPA that may be the fastest"),
+    OPT_FLAG("criteria", 0,
+             "Judge by fixed criteria instead: beside PyTorch's SDPA, spills, bank conflicts"),
     CLI_OPTION_SHAPES,
     { .name = "peers",
       .kind = CLI_TEXT,
@@ -102,32 +90,25 @@ static const cli_option options[] = {
       .standard = "torch",
       .help = "With --criteria, the backends of torch that count as SDPA, such as "
               "torch-flash; the fastest is compared" },
-    { .name = "allow-ambiguous", .kind = CLI_FLAG, .help = "Let AMBIGUOUS problems pass" },
-    { .name = "trust-board",
-      .kind = CLI_FLAG,
-      .help = "Compile and load sources of heed that the board has kept, even if others may "
-              "write to its file" },
+    OPT_FLAG("allow-ambiguous", 0, "Let AMBIGUOUS problems pass"),
+    OPT_FLAG("trust-board", 0,
+             "Compile and load sources of heed that the board has kept, even if others may "
+             "write to its file"),
     CLI_OPTION_UNSAFE,
-    { .name = "no-verify",
-      .kind = CLI_FLAG,
-      .help = "Compare only some rows of the timed outputs, and skip the gates of 'heed "
-              "verify' for planned kernels" },
+    OPT_FLAG("no-verify", 0,
+             "Compare only some rows of the timed outputs, and skip the gates of 'heed "
+             "verify' for planned kernels"),
     CLI_OPTION_SEED("Seed of the values, the order of the blocks, and the rows that are compared"),
     CLI_OPTION_KERNEL,
     CLI_OPTION_WISDOM,
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_CPU,
+    { .table = cli_machine_options },
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_gate;
 const cli_verb cli_verb_gate = {
     .name = "gate",
     .summary = "check for performance regressions",
-    .operands = "[SPEC...]",
-    .operand_min = 0,
-    .operand_max = CLI_ANY,
+    .operands = { "[SPEC...]", 0, CLI_ANY },
     .description =
         "Rebuilds the champions of the board on this device and times each in turns with "
         "heed's present plan. Recorded times are shown, not compared. Verdicts, with 99 % "

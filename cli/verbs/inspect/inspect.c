@@ -300,84 +300,45 @@ static cli_exit run(const cli_args *args)
 static const char *const configs[] = { "best", "shipped", NULL };
 
 static const cli_option options[] = {
-    { .name = "arch",
-      .letter = 'a',
-      .kind = CLI_LIST,
-      .argument = "ARCH",
-      .help = "Compile for this architecture, such as sm_89; may be given more than once "
-              "[default: sm_80, sm_89 and sm_90]" },
-    { .name = "device",
-      .letter = 'd',
-      .kind = CLI_TEXT,
-      .argument = "DEVICE",
-      .help = "Use this GPU, cuda or cuda:N, instead of an architecture, and the kernel that "
-              "'heed plan' chooses there" },
+    OPT_LIST("arch", 'a', "ARCH",
+             "Compile for this architecture, such as sm_89; may be given more than once "
+             "[default: sm_80, sm_89 and sm_90]"),
+    OPT_TEXT("device", 'd', "DEVICE",
+             "Use this GPU, cuda or cuda:N, instead of an architecture, and the kernel that "
+             "'heed plan' chooses there"),
     CLI_OPTION_SHAPES,
     CLI_OPTION_KERNEL,
-    { .name = "configs",
-      .kind = CLI_CHOICE,
-      .argument = "WHICH",
-      .choices = configs,
-      .standard = "best",
-      .help = "Configs of a kernel that is named without one: the one with the least "
-              "predicted time, or all that planning considers and that fit the architecture" },
-    { .name = "define",
-      .letter = 'D',
-      .kind = CLI_LIST,
-      .argument = "NAME=VALUE",
-      .help = "Define a macro for a source, as 1 where no value is given; may be given more than "
-              "once" },
-    { .name = "include",
-      .letter = 'I',
-      .kind = CLI_LIST,
-      .argument = "FOLDER",
-      .help = "Look here for headers that a source includes; may be given more than once. The CUDA "
-              "toolkit's are found where they lie beside NVRTC" },
-    { .name = "registers",
-      .kind = CLI_INTEGER,
-      .argument = "N",
-      .min = 16,
-      .max = 255,
-      .help = "Cap the registers per thread of a source" },
-    { .name = "threads",
-      .letter = 't',
-      .kind = CLI_TEXT,
-      .argument = "N|XxY",
-      .help = "Threads per block of a file's kernels; XxY or XxYxZ gives the shape of the block, "
-              "on which the bank conflicts of kernels that use threadIdx.y depend [default: their "
-              "launch bounds]" },
-    { .name = "smem",
-      .kind = CLI_INTEGER,
-      .argument = "BYTES",
-      .min = 0,
-      .max = 1048576,
-      .help = "Dynamic shared memory per block of a file's kernels" },
-    { .name = "grid",
-      .kind = CLI_INTEGER,
-      .argument = "BLOCKS",
-      .min = 1,
-      .max = 2147483647,
-      .help = "Blocks that a file's kernels are launched with" },
-    { .name = "opts-in",
-      .kind = CLI_FLAG,
-      .help = "Assume that the launcher of a file's kernels opts in to more than 48 KB of shared "
-              "memory, and report no finding for it" },
-    { .name = "loops",
-      .kind = CLI_FLAG,
-      .help = "Also list the loops of each kernel, except those that only wait" },
-    { .name = "no-code",
-      .kind = CLI_FLAG,
-      .help = "Do not disassemble, which takes half a second a kernel" },
-    { .name = "strict", .kind = CLI_FLAG, .help = "Also fail for warnings" },
+    OPT_CHOICE("configs", 0, "WHICH", configs, "best",
+               "Configs of a kernel that is named without one: the one with the least "
+               "predicted time, or all that planning considers and that fit the architecture"),
+    OPT_LIST("define", 'D', "NAME=VALUE",
+             "Define a macro for a source, as 1 where no value is given; may be given more than "
+             "once"),
+    OPT_LIST("include", 'I', "FOLDER",
+             "Look here for headers that a source includes; may be given more than once. The CUDA "
+             "toolkit's are found where they lie beside NVRTC"),
+    OPT_INTEGER("registers", 0, "N", 16, 255, NULL, "Cap the registers per thread of a source"),
+    OPT_TEXT("threads", 't', "N|XxY",
+             "Threads per block of a file's kernels; XxY or XxYxZ gives the shape of the block, "
+             "on which the bank conflicts of kernels that use threadIdx.y depend [default: their "
+             "launch bounds]"),
+    OPT_INTEGER("smem", 0, "BYTES", 0, 1048576, NULL,
+                "Dynamic shared memory per block of a file's kernels"),
+    OPT_INTEGER("grid", 0, "BLOCKS", 1, 2147483647, NULL,
+                "Blocks that a file's kernels are launched with"),
+    OPT_FLAG("opts-in", 0,
+             "Assume that the launcher of a file's kernels opts in to more than 48 KB of shared "
+             "memory, and report no finding for it"),
+    OPT_FLAG("loops", 0, "Also list the loops of each kernel, except those that only wait"),
+    OPT_FLAG("no-code", 0, "Do not disassemble, which takes half a second a kernel"),
+    OPT_FLAG("strict", 0, "Also fail for warnings"),
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_inspect;
 const cli_verb cli_verb_inspect = {
     .name = "inspect",
     .summary = "read resource usage and faults from compiled kernels (no GPU needed)",
-    .operands = "SPEC...|FILE...",
-    .operand_max = CLI_ANY,
+    .operands = { "SPEC...|FILE...", 0, CLI_ANY },
     .description =
         "Compiles kernels with NVRTC and reads the machine code: registers, spills, stack "
         "and shared memory, how many blocks and warps fit on a multiprocessor, and what "

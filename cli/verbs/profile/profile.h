@@ -22,12 +22,10 @@ typedef struct profile_subject {
 profile_subject profile_subject_read(const cli_args *args);
 heed_status profile_plan(const profile_subject *subject, heed_context *context,
                          const heed_problem *problem, heed_plan **plan);
-#define PROFILE_OPTION_SOURCE                                                               \
-    {                                                                                       \
-        .name = "source", .kind = CLI_PATH, .argument = "FILE",                             \
-        .help = "Use this CUDA source, which you trust, instead of the kernel's own, with " \
-                "the same config and launch"                                                \
-    }
+#define PROFILE_OPTION_SOURCE                                                            \
+    OPT_PATH("source", 0, "FILE",                                                        \
+             "Use this CUDA source, which you trust, instead of the kernel's own, with " \
+             "the same config and launch")
 
 /* -------------------------------------------------------------------------- */
 /* profile_counters.c, profile_report.c: counters of every problem            */

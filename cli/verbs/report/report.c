@@ -109,19 +109,11 @@ static cli_exit run_verb(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_BOARD,
-    { .name = "output",
-      .letter = 'o',
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Write to FILE, which is replaced as a whole or not at all [default, and -: "
-              "standard output]" },
-    { .name = "markdown",
-      .letter = 'm',
-      .kind = CLI_FLAG,
-      .help = "Write Markdown, without the drawings, instead of a web page" },
-    { .name = "brief",
-      .kind = CLI_FLAG,
-      .help = "Write only a short Markdown table for each record, for a README" },
+    OPT_PATH("output", 'o', "FILE",
+             "Write to FILE, which is replaced as a whole or not at all [default, and -: "
+             "standard output]"),
+    OPT_FLAG("markdown", 'm', "Write Markdown, without the drawings, instead of a web page"),
+    OPT_FLAG("brief", 0, "Write only a short Markdown table for each record, for a README"),
     { .name = "title",
       .kind = CLI_TEXT,
       .argument = "TEXT",
@@ -130,12 +122,10 @@ static const cli_option options[] = {
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_report;
 const cli_verb cli_verb_report = {
     .name = "report",
     .summary = "make a page of all results",
-    .operands = "[RECORD | FOLDER]...",
-    .operand_max = CLI_ANY,
+    .operands = { "[RECORD | FOLDER]...", 0, CLI_ANY },
     .description =
         "Writes one self-contained web page, without scripts or network, about records of "
         "'heed bench --record', or about the board with --board or where no record is "

@@ -74,44 +74,30 @@ static cli_exit run_verb(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
-    { .name = "machine",
-      .letter = 'm',
-      .kind = CLI_TEXT,
-      .argument = "NAME",
-      .help = "A GPU that need not be there, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
-              "4090, H100, H200, B200. The config that heed would take there, and its time, are "
-              "the cost "
-              "model's" },
-    { .name = "fresh",
-      .kind = CLI_FLAG,
-      .help = "Measure the ceilings again, even if they are in the cache" },
-    { .name = "judge",
-      .kind = CLI_FLAG,
-      .help = "Judge the cost model: time the points of --space on the problems [default: "
-              "the canonical ones], and print how well predictions and times agree in their "
-              "order" },
-    { .name = "space",
-      .kind = CLI_PATH,
-      .argument = "SPACE",
-      .help = "With --judge, the configs, as 'heed sweep' takes them [default: sweep90, on a CPU "
-              "cpu_tile]" },
-    { .name = "trials",
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "With --judge, run nothing and take the times from FILE, a record of 'heed "
-              "sweep --record'" },
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_CPU,
+    OPT_TEXT("machine", 'm', "NAME",
+             "A GPU that need not be there, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
+             "4090, H100, H200, B200. The config that heed would take there, and its time, are "
+             "the cost "
+             "model's"),
+    OPT_FLAG("fresh", 0, "Measure the ceilings again, even if they are in the cache"),
+    OPT_FLAG("judge", 0,
+             "Judge the cost model: time the points of --space on the problems [default: "
+             "the canonical ones], and print how well predictions and times agree in their "
+             "order"),
+    OPT_PATH("space", 0, "SPACE",
+             "With --judge, the configs, as 'heed sweep' takes them [default: sweep90, on a CPU "
+             "cpu_tile]"),
+    OPT_PATH("trials", 0, "FILE",
+             "With --judge, run nothing and take the times from FILE, a record of 'heed "
+             "sweep --record'"),
+    { .table = cli_machine_options },
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_roofline;
 const cli_verb cli_verb_roofline = {
     .name = "roofline",
     .summary = "measure a device's limits, and judge the cost model",
-    .operands = "[SPEC]...",
-    .operand_max = CLI_ANY,
+    .operands = { "[SPEC]...", 0, CLI_ANY },
     .description =
         "Measures the limits of this device with kernels that do nothing else: matrix "
         "products, exponentials, multiply-adds, reads and copies of memory, reads of the "

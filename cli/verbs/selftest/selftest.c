@@ -352,51 +352,30 @@ static cli_exit run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    { .name = "device",
-      .letter = 'd',
-      .kind = CLI_TEXT,
-      .argument = "DEVICE",
-      .help =
-          "Try CUDA kernels on this device, cuda or cuda:N [default: cpu, functions of the host]" },
-    { .name = "gate",
-      .letter = 'g',
-      .kind = CLI_LIST,
-      .argument = "NAME",
-      .help = "Leave this gate out, and see what survives; may be given more than once" },
+    OPT_TEXT(
+        "device", 'd', "DEVICE",
+        "Try CUDA kernels on this device, cuda or cuda:N [default: cpu, functions of the host]"),
+    OPT_LIST("gate", 'g', "NAME",
+             "Leave this gate out, and see what survives; may be given more than once"),
     CLI_OPTION_SEED("Seed of everything that is random"),
-    { .name = "jobs",
-      .letter = 'j',
-      .kind = CLI_INTEGER,
-      .argument = "N",
-      .min = 1,
-      .max = LAB_JOBS_MAX,
-      .help = "Try N kernels in parallel, each in a process of its own [default: the number of "
-              "CPUs; on a device half of it, up to 8]" },
-    { .name = "deadline",
-      .kind = CLI_INTEGER,
-      .argument = "SECONDS",
-      .min = 1,
-      .max = 86400,
-      .standard = "60",
-      .help = "A kernel that has not finished a problem after this time is rejected" },
-    { .name = "record",
-      .kind = CLI_FLAG,
-      .help = "Record the result on the board; it marks this build's trials as trusted" },
+    OPT_INTEGER("jobs", 'j', "N", 1, LAB_JOBS_MAX, NULL,
+                "Try N kernels in parallel, each in a process of its own [default: the number of "
+                "CPUs; on a device half of it, up to 8]"),
+    OPT_INTEGER("deadline", 0, "SECONDS", 1, 86400, "60",
+                "A kernel that has not finished a problem after this time is rejected"),
+    OPT_FLAG("record", 0,
+             "Record the result on the board; it marks this build's trials as trusted"),
     CLI_OPTION_BOARD,
-    { .name = "list",
-      .letter = 'l',
-      .kind = CLI_FLAG,
-      .help = "List the kernels of the suite instead, each with the gate that is meant to kill "
-              "it" },
+    OPT_FLAG("list", 'l',
+             "List the kernels of the suite instead, each with the gate that is meant to kill "
+             "it"),
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_selftest;
 const cli_verb cli_verb_selftest = {
     .name = "selftest",
     .summary = "try the gates of verification on wrong, cheating and honest kernels",
-    .operands = "[KERNEL]",
-    .operand_max = 1,
+    .operands = { "[KERNEL]", 0, 1 },
     .description =
         "Runs the gates of 'heed verify' on kernels that are known to be right or wrong. "
         "Mutants are wrong on purpose (they average V, halve the logits, mask one key too "

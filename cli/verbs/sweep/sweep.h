@@ -12,16 +12,10 @@
 #include "sweep/sweep.h"
 
 /* Rows of their option tables. */
-#define SWEEP_OPTION_SECONDS                                                        \
-    {                                                                               \
-        .name = "seconds", .kind = CLI_REAL, .argument = "S", .min = 0, .max = 1e7, \
-        .help = "Time limit in seconds [default: none]"                             \
-    }
-#define SWEEP_OPTION_COLD                                                      \
-    {                                                                          \
-        .name = "cold", .kind = CLI_FLAG,                                      \
-        .help = "Rotate through copies of the tensors that exceed every cache" \
-    }
+#define SWEEP_OPTION_SECONDS \
+    OPT_REAL("seconds", 0, "S", 0, 1e7, NULL, "Time limit in seconds [default: none]")
+#define SWEEP_OPTION_COLD \
+    OPT_FLAG("cold", 0, "Rotate through copies of the tensors that exceed every cache")
 
 /* sweep_options_read() reads the options that several of sweep, evolve and tune have from the table
  * of @args: zero where a verb has not. */

@@ -198,129 +198,72 @@ static const char *const config_choices[] = { "default", "worthwhile", "all", NU
 
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
-    { .name = "kernel",
-      .letter = 'k',
-      .kind = CLI_LIST,
-      .argument = "NAME",
-      .help = "Verify this kernel, in the config after \"__\" if NAME has one; may be given more "
-              "than once [default: all kernels]" },
+    OPT_LIST("kernel", 'k', "NAME",
+             "Verify this kernel, in the config after \"__\" if NAME has one; may be given more "
+             "than once [default: all kernels]"),
     CLI_OPTION_SOURCE("Verify this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), "
                       "beside what heed plans or, with --kernel, beside that"),
-    { .name = "configs",
-      .kind = CLI_CHOICE,
-      .argument = "WHICH",
-      .choices = config_choices,
-      .standard = "default",
-      .help = "Configs of each kernel, of those that 'heed plan --list' counts: the one that the "
-              "planner likes best for the problem, those that it looks at there, or all that can "
-              "run it; any other by --kernel" },
+    OPT_CHOICE("configs", 0, "WHICH", config_choices, "default",
+               "Configs of each kernel, of those that 'heed plan --list' counts: the one that the "
+               "planner likes best for the problem, those that it looks at there, or all that can "
+               "run it; any other by --kernel"),
     { .name = "cpu",
       .kind = CLI_LIST,
       .argument = "LEVEL",
       .choice = lab_cpu_feature,
       .help = "Verify with these CPU features alone; may be given more than once [default: each "
               "level that the machine has]" },
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    { .name = "jobs",
-      .letter = 'j',
-      .kind = CLI_INTEGER,
-      .argument = "N",
-      .min = 1,
-      .max = LAB_JOBS_MAX,
-      .help = "Verify N cases in parallel, each in a process of its own [default: 1 on the CPU; on "
-              "a device half the number of CPUs, up to 8]" },
-    { .name = "inputs",
-      .letter = 'i',
-      .kind = CLI_LIST,
-      .argument = "NAME",
-      .help = "Use this kind of values; may be given more than once [default: every kind for small "
-              "problems, two for large ones]" },
-    { .name = "gate",
-      .letter = 'g',
-      .kind = CLI_LIST,
-      .argument = "NAME",
-      .help = "Run only this gate; may be given more than once" },
+    { .table = cli_device_options },
+    OPT_INTEGER(
+        "jobs", 'j', "N", 1, LAB_JOBS_MAX, NULL,
+        "Verify N cases in parallel, each in a process of its own [default: 1 on the CPU; on "
+        "a device half the number of CPUs, up to 8]"),
+    OPT_LIST("inputs", 'i', "NAME",
+             "Use this kind of values; may be given more than once [default: every kind for small "
+             "problems, two for large ones]"),
+    OPT_LIST("gate", 'g', "NAME", "Run only this gate; may be given more than once"),
     CLI_OPTION_SEED("Seed of everything that is random"),
-    { .name = "strict",
-      .kind = CLI_FLAG,
-      .help = "Require that a batch element computed alone has the same bits as in its batch" },
-    { .name = "all-rows",
-      .kind = CLI_FLAG,
-      .help = "Compare every row with the reference, of large problems too, not a sample" },
-    { .name = "once",
-      .kind = CLI_FLAG,
-      .help = "Verify each kernel once per problem, under the fewest CPU features that it "
-              "needs, not under every level" },
-    { .name = "proof",
-      .kind = CLI_FLAG,
-      .help = "Run all cases that ranking requires: every kind of values for every problem, "
-              "all rows except of large problems, and four random neighbours of each "
-              "problem. If a case is skipped, the exit status is 4" },
-    { .name = "quick",
-      .kind = CLI_FLAG,
-      .help = "Use two kinds of values for every problem, the normal one and another one in turn, "
-              "compare a "
-              "quarter of the rows, and let one problem in four through the gates for properties" },
-    { .name = "time-limit",
-      .kind = CLI_REAL,
-      .argument = "SECONDS",
-      .min = 0.001,
-      .max = 1e6,
-      .standard = "10",
-      .help = "Skip cases that take longer than SECONDS by the kernel's own estimate" },
-    { .name = "deadline",
-      .kind = CLI_INTEGER,
-      .argument = "SECONDS",
-      .min = 1,
-      .max = 86400,
-      .standard = "300",
-      .help = "A kernel that has not finished after SECONDS has failed" },
-    { .name = "together",
-      .kind = CLI_FLAG,
-      .help = "Run everything in this process, for a debugger; a crash ends it" },
-    { .name = "exact",
-      .kind = CLI_FLAG,
-      .help = "On a device, allocate each tensor without a spare byte and leave the "
-              "workspace as it is, for compute-sanitizer; with --together" },
-    { .name = "tensors",
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Also use the values q, k and v in this .safetensors file" },
-    { .name = "prefix",
-      .kind = CLI_TEXT,
-      .argument = "TEXT",
-      .help = "Prefix of the names q, k and v in the file of --tensors" },
-    { .name = "q",
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Values of Q, a .npy file, instead of --tensors" },
-    { .name = "k", .kind = CLI_PATH, .argument = "FILE", .help = "Values of K" },
-    { .name = "v", .kind = CLI_PATH, .argument = "FILE", .help = "Values of V" },
+    OPT_FLAG("strict", 0,
+             "Require that a batch element computed alone has the same bits as in its batch"),
+    OPT_FLAG("all-rows", 0,
+             "Compare every row with the reference, of large problems too, not a sample"),
+    OPT_FLAG("once", 0,
+             "Verify each kernel once per problem, under the fewest CPU features that it "
+             "needs, not under every level"),
+    OPT_FLAG("proof", 0,
+             "Run all cases that ranking requires: every kind of values for every problem, "
+             "all rows except of large problems, and four random neighbours of each "
+             "problem. If a case is skipped, the exit status is 4"),
+    OPT_FLAG("quick", 0,
+             "Use two kinds of values for every problem, the normal one and another one in turn, "
+             "compare a "
+             "quarter of the rows, and let one problem in four through the gates for properties"),
+    OPT_REAL("time-limit", 0, "SECONDS", 0.001, 1e6, "10",
+             "Skip cases that take longer than SECONDS by the kernel's own estimate"),
+    OPT_INTEGER("deadline", 0, "SECONDS", 1, 86400, "300",
+                "A kernel that has not finished after SECONDS has failed"),
+    OPT_FLAG("together", 0, "Run everything in this process, for a debugger; a crash ends it"),
+    OPT_FLAG("exact", 0,
+             "On a device, allocate each tensor without a spare byte and leave the "
+             "workspace as it is, for compute-sanitizer; with --together"),
+    OPT_PATH("tensors", 0, "FILE", "Also use the values q, k and v in this .safetensors file"),
+    OPT_TEXT("prefix", 0, "TEXT", "Prefix of the names q, k and v in the file of --tensors"),
+    OPT_PATH("q", 0, "FILE", "Values of Q, a .npy file, instead of --tensors"),
+    OPT_PATH("k", 0, "FILE", "Values of K"),
+    OPT_PATH("v", 0, "FILE", "Values of V"),
     CLI_OPTION_LAYOUT,
-    { .name = "type",
-      .kind = CLI_CHOICE,
-      .argument = "TYPE",
-      .choices = cli_type_names,
-      .help = "Round the values from files to this type" },
+    OPT_CHOICE("type", 0, "TYPE", cli_type_names, NULL, "Round the values from files to this type"),
     CLI_OPTION_MASK("Mask of the problem that files make"),
-    { .name = "scale",
-      .kind = CLI_REAL,
-      .argument = "X",
-      .help = "Logit scale of the problem that files make [default: 1/sqrt(dim)]" },
-    { .name = "list",
-      .letter = 'l',
-      .kind = CLI_FLAG,
-      .help = "List the gates and the kinds of values instead" },
+    OPT_REAL("scale", 0, "X", 0, 0, NULL,
+             "Logit scale of the problem that files make [default: 1/sqrt(dim)]"),
+    OPT_FLAG("list", 'l', "List the gates and the kinds of values instead"),
     { .name = NULL },
 };
 
-extern const cli_verb cli_verb_verify;
 const cli_verb cli_verb_verify = {
     .name = "verify",
     .summary = "prove that kernels are right",
-    .operands = "SPEC...",
-    .operand_max = CLI_ANY,
+    .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Runs every kernel on every problem with several kinds of values, under each level "
         "of CPU features of this machine, and checks the results with gates: the error "
