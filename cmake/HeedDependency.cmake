@@ -10,7 +10,7 @@ function(heed_dependency prefix module)
     if(ARGN)
         list(REMOVE_ITEM ${prefix}_STATIC_LIBRARIES ${ARGN})
     endif()
-    # The first library is the module's own; what its archive needs beside it follows.
+    # The first library is the module's own; the libraries that its archive needs follow.
     list(POP_FRONT ${prefix}_STATIC_LIBRARIES own)
     pkg_get_variable(folder ${module} libdir)
     find_file(${prefix}_ARCHIVE "lib${own}.a" HINTS "${folder}" NO_CACHE)

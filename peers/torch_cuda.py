@@ -2,7 +2,7 @@
 
 Its backends are rivals of their own: flash (FlashAttention-2), efficient (CUTLASS, from xFormers),
 cudnn and math. Exactly one of them is switched on while a problem is prepared, so that PyTorch
-cannot take another one in its place; what it says against a problem is the reason of a refusal.
+cannot take another one in its place; its objection to a problem becomes the reason of a refusal.
 
 The tensors stay [batch, seq, heads, dim] in memory, and the calls get transposed views. Grouped
 heads are first tried with enable_gqa; where a backend does not take that, K and V are repeated

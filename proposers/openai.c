@@ -325,7 +325,7 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* 0: it is none. */
+/* Returns 0 if @text is not a number. */
 static long seconds_of(const char *text)
 {
     char *end;

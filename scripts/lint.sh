@@ -27,9 +27,9 @@ format() {
     files '*.c' '*.h' | xargs clang-format --dry-run -Werror
 }
 
-# One file per process: after the first, clang-tidy 14 takes every va_list for uninitialized. It counts
-# the warnings that it hid on stderr; what it found is on stdout. The command lines are gcc's. A file that
-# was clean leaves its key, and is not looked at again until that changes.
+# One file per process: after the first, clang-tidy 14 takes every va_list for uninitialized. It counts the warnings
+# that it hid on stderr; its findings are on stdout. The command lines are gcc's. A file that was clean leaves its key,
+# and is not looked at again until that changes.
 tidy() {
     mkdir -p "$build/lint/clean"
     scripts/lint_commands.py "$build" >"$build/lint/files" || return

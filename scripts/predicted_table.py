@@ -35,7 +35,7 @@ of a kernel, its configs or its costs: `scripts/predicted_table.py build/release
 - **config**: of `{kernel}`, the one with the least predicted time among those that fit.
 - **registers** are per thread; none of them spills to memory. **Shared memory** is in bytes per block, of which an L4 can have
   {smem_max}.
-- **blocks, warps**: how many a multiprocessor holds at a time, of the {warps_max} warps that it could; what keeps it from holding more.
+- **blocks, warps**: how many a multiprocessor holds at a time, of {warps_max} possible warps, and what limits it.
 - **predicted**: seconds of one call by the cost model.
 - **roofline**: what no kernel can go below: operations at 121 TFLOP/s (dense float16 products), or bytes at 300 GB/s, each by
   the L4's data sheet, whichever takes longer. **Share** is roofline by predicted. Data that are still in the 48 MiB of L2 from an

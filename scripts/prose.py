@@ -1,78 +1,145 @@
 #!/usr/bin/env python3
-"""Finds sentences that open with a free relative, such as "What a kernel takes is ...".
+"""Finds sentences at which an English-speaking engineer stumbles.
 
-    scripts/prose.py [FILE]...     prints FILE:LINE: SENTENCE for each, and exits with 1 if there is one
+    scripts/prose.py [FILE]...     prints FILE:LINE: PATTERN: SENTENCE for each, and exits with 1 if there is one
 
-Without files it reads all that git tracks: Markdown, and the comments of C, CUDA, CMake, shell and Python.
-Questions are no such sentences.
+Without files it reads all that git tracks, except data: Markdown, comments of C, CUDA, SQL, CMake, shell and Python,
+and string literals of C, CUDA and Python, where messages and help are. tests/tree/test_prose.py has an example of each
+pattern.
 """
 
+import ast
+import io
 import pathlib
 import re
 import subprocess
 import sys
+import tokenize
 
-OPENING = re.compile(r"(?:^|(?<=[.:!?] )|(?<=[.:!?]  ))(?:What|Who|Whom|Whoever|Whatever)\b[^.?!]*[.?!:]?")
-MARKS = {".md": None, ".c": "c", ".h": "c", ".cu": "c", ".cuh": "c", ".def": "c", ".cmake": "#", ".txt": "#",
-         ".sh": "#", ".py": "#"}
+RELATIVE = r"(?:what|who|whom|whoever|whatever)\b"
+NEGATION = r"\b(?:no|not|never|neither|cannot|nothing|none|nobody|nowhere|without|nor|hardly)\b|n't\b"
+PATTERNS = {
+    # The first words of a sentence, unless it is a question.
+    "opening": re.compile(r"^\W*(?:What|Who|Whom|Whoever|Whatever)\b(?!.*\?$)"),
+    "semicolon": re.compile(rf"; {RELATIVE}(?!.*\?$)"),
+    "there": re.compile(r"\bthat there (?:is|are|was|were)\b", re.I),
+    "nor": re.compile(rf"^(?:(?!{NEGATION}).)*\bnor (?:do|does|did|is|are|has|have|can|will)\b", re.I),
+    "rightly": re.compile(r"\band rightly\b", re.I),
+    "of which": re.compile(r"\bof which (?:the|there|it|what)\b", re.I),
+    "is none": re.compile(r"(?<!there )\b(?:is|are) none\b(?! of\b)", re.I),
+}
+C_TOKENS = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
+C_SUFFIXES = {".c", ".h", ".cu", ".cuh", ".def"}
+HASH_SUFFIXES = {".cmake", ".txt", ".sh"}
+SENTENCE_END = re.compile(r"(?<=[.:!?])[\")]*\s+|\n")
 
 
-def comments_of_c(text):
-    """Returns the text with all but comments blanked, line for line."""
-    kept, place = [], 0
-    for match in re.finditer(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', text, re.DOTALL):
-        kept.append(re.sub(r"[^\n]", " ", text[place:match.start()]))
+def unescaped(literal):
+    return re.sub(r"\\(.)", lambda m: " " if m.group(1) in "nt" else m.group(1), literal[1:-1])
+
+
+def parts_of_c(text):
+    """Yields (line, text) of each comment and of each string, whose literals are joined."""
+    strings, line, end = [], 1, 0
+    for match in C_TOKENS.finditer(text):
         found = match.group()
+        if strings and (not found.startswith('"') or text[end:match.start()].strip(" \n\t\\")):
+            yield line, "".join(strings)
+            strings = []
         if found.startswith('"'):
-            kept.append(" " * len(found))
-        else:
-            kept.append(re.sub(r"(?m)^[ \t]*\*(?!/)|/\*|\*/|//", lambda m: " " * len(m.group()), found))
-        place = match.end()
-    kept.append(re.sub(r"[^\n]", " ", text[place:]))
-    return "".join(kept)
+            line = line if strings else text.count("\n", 0, match.start()) + 1
+            strings.append(unescaped(found))
+        elif found.startswith("/"):
+            yield (text.count("\n", 0, match.start()) + 1,
+                   re.sub(r"(?m)^[ \t]*\*(?!/)|/\*|\*/|//", lambda m: " " * len(m.group()), found))
+        end = match.end()
+    if strings:
+        yield line, "".join(strings)
 
 
-def comments_after_hash(text):
-    """Returns the text of lines that begin with #, line for line."""
-    lines = (line.strip().lstrip("#!") if line.lstrip().startswith("#") else "" for line in text.split("\n"))
-    return "\n".join(lines)
+def comments_after(mark, text):
+    """Yields the comments of lines that begin with the mark as one text, line for line."""
+    lines = (line.strip().lstrip(mark + "!") if line.lstrip().startswith(mark) else "" for line in text.split("\n"))
+    yield 1, "\n".join(lines)
 
 
-def prose_of(path):
+def parts_of_sql(text):
+    """Yields comments after --; code before one begins another."""
+    comment, first = [], 1
+    for number, line in enumerate(text.split("\n"), 1):
+        code, mark, rest = line.partition("--")
+        if code.strip() or not mark:
+            yield first, "\n".join(comment)
+            comment, first = [], number
+        comment.append(rest)
+    yield first, "\n".join(comment)
+
+
+def parts_of_python(text):
+    """Yields comments, and strings whose adjacent literals are joined."""
+    yield from comments_after("#", text)
+    strings, line = [], 1
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.STRING:
+            line = line if strings else token.start[0]
+            literal = token.string.lstrip("rbuRBU")
+            formatted = literal[:1] in "fF"
+            strings.append(literal[1:].strip("\"'") if formatted else str(ast.literal_eval(token.string)))
+        elif strings and token.type not in (tokenize.NL, tokenize.COMMENT):
+            yield line, "".join(strings)
+            strings = []
+
+
+def parts_of(path):
     text = path.read_text(errors="replace")
-    mark = MARKS[path.suffix]
-    if mark == "c":
-        return comments_of_c(text)
-    return comments_after_hash(text) if mark == "#" else text
+    if path.suffix in C_SUFFIXES:
+        return parts_of_c(text)
+    if path.suffix in HASH_SUFFIXES:
+        return comments_after("#", text)
+    return {".py": parts_of_python, ".sql": parts_of_sql}.get(path.suffix, lambda whole: [(1, whole)])(text)
+
+
+def paragraphs(text, first):
+    """Yields (line, paragraph): lines between blank ones, without rows of tables and fences."""
+    lines, start = [], first
+    for number, line in enumerate(text.split("\n") + [""], first):
+        if line.strip() and not line.lstrip().startswith(("|", "```")):
+            start = start if lines else number
+            lines.append(line.strip().lstrip("-*> "))
+            continue
+        if lines:
+            yield start, " ".join(lines)
+        lines = []
+
+
+def names_in(sentence):
+    return [name for name, pattern in PATTERNS.items() if pattern.search(sentence)]
 
 
 def findings(path):
-    """Yields (line, sentence) of each sentence that opens so."""
-    paragraph, first = [], 1
-    for number, line in enumerate(prose_of(path).split("\n") + [""], 1):
-        if line.strip() and not line.lstrip().startswith(("|", "```")):
-            if not paragraph:
-                first = number
-            paragraph.append(line.strip().lstrip("-*> "))
-            continue
-        text = " ".join(paragraph).strip()
-        for match in OPENING.finditer(text):
-            if not match.group().endswith("?"):
-                yield first, match.group().strip()
-        paragraph = []
+    """Yields (line of the paragraph, pattern's name, sentence)."""
+    for first, part in parts_of(path):
+        for line, paragraph in paragraphs(part, first):
+            for sentence in SENTENCE_END.split(paragraph):
+                for name in names_in(sentence):
+                    yield line, name, sentence
+
+
+def tracked(root):
+    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
+    return [name for name in listed.split("\n") if not {"data", "corpus"} & set(pathlib.PurePath(name).parts)]
 
 
 def main():
     root = pathlib.Path(__file__).resolve().parent.parent
-    names = sys.argv[1:] or subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True,
-                                           check=True).stdout.split("\n")
+    suffixes = C_SUFFIXES | HASH_SUFFIXES | {".md", ".py", ".sql"}
     count = 0
-    for name in names:
+    for name in sys.argv[1:] or tracked(root):
         path = root / name
-        if path.suffix not in MARKS or not path.is_file() or "data" in path.parts:
+        if path.suffix not in suffixes or not path.is_file() or path.name in ("prose.py", "test_prose.py"):
             continue
-        for line, sentence in findings(path):
-            print(f"{name}:{line}: {sentence[:90]}")
+        for line, pattern, sentence in findings(path):
+            print(f"{name}:{line}: {pattern}: {sentence[:110]}")
             count += 1
     return 1 if count else 0
 

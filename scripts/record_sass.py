@@ -49,7 +49,7 @@ def compile_file(heed, path, scratch):
 
 
 def code_of(text):
-    """What nvdisasm printed from the first label on, instructions without columns."""
+    """nvdisasm's output from the first label on, instructions without columns."""
     lines = text[re.search(r"^\.text\.\w+:$", text, re.MULTILINE).start():].rstrip("\n").splitlines()
     return [" ".join(line.split()) if "/*" in line else line for line in lines if line]
 

@@ -26,9 +26,9 @@ step() {
 step "Attention of a real model's first layer" run --tensors "$captured" --prefix layer0. --out "$out/O.npy"
 step "The proof, on its values" verify --tensors "$captured" --prefix layer0. --once
 
-# The doctor starts every rival that there is: those that can are compared below, and what the others lack is said
-# here, once. The naive one, three loops, is nobody's rival. The exit status says whether the doctor found something
-# worth a warning; that ends nothing here.
+# The doctor starts every rival: those that can run are compared below, and it says once what the others lack. The naive
+# one, three loops, is nobody's rival. The exit status says whether the doctor found something worth a warning; that
+# ends nothing here.
 title "This machine, and the rivals on it" doctor
 "$heed" doctor >"$out/doctor.txt" || [ $? -eq 1 ] || [ $? -eq 3 ]
 cat "$out/doctor.txt"

@@ -47,7 +47,7 @@ count() {
     if [ "$1" -ne 0 ] && [ "$3" -eq 0 ]; then failed=$((failed + 1)); fi
 }
 
-# verify NAME ARGUMENTS...: a run of heed verify; what failed is printed.
+# verify NAME ARGUMENTS...: a run of heed verify; prints the failures.
 verify() {
     name=$1
     shift

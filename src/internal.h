@@ -82,7 +82,7 @@ typedef struct heed_algorithm {
     void (*config_at)(int index, heed_config *config);
     int config_count;
 
-    /* Can this config run the problem on the machine, and rightly? If not, *why says which limit it
+    /* Can this config run the problem on the machine correctly? If not, *why says which limit it
      * breaks. NULL: every config can. */
     heed_config_test *legal;
 
@@ -124,7 +124,7 @@ struct heed_kernel {
     int arch;          /* compute capability that it needs, 10 * major + minor; 0: no GPU */
     unsigned types;    /* element types it takes: bits 1 << heed_type */
     const heed_algorithm *algorithm;
-    const void *code; /* the instantiation; what it points to is the algorithm's affair */
+    const void *code; /* the instantiation; only the algorithm reads it */
 };
 
 struct heed_plan {

@@ -36,7 +36,7 @@ enum {
     FUNCTIONS_MAX = 16
 };
 
-/* Numbers from 0, which is none, to the last function of each module. */
+/* Numbers from 0, for no function, to the last function of each module. */
 static const unsigned function_counts[MODULES] = { 0, 16, 9, 15, 7, 16, 7 };
 
 typedef void any_fn(void);

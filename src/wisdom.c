@@ -2,7 +2,7 @@
  * wisdom.c - the choices that measuring has taught, looked up by problem
  *
  * A table belongs to one context, so everything in it was measured on this machine with this
- * library; what was not is sorted out when a text is read.
+ * library; other lines are sorted out when a text is read.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -46,7 +46,7 @@ heed_long(test_evolve test_bad_cuda_sources test_killed_sources test_shy_champio
 heed_long(test_gate test_criteria test_little_time)
 heed_long(test_gate_rebuild regressions_are_found)
 heed_long(test_gates test_no_gate_is_idle)
-heed_long(test_rerun evolution_meets_it who_will_not_be_met_has_lost)
+heed_long(test_rerun evolution_meets_it leader_that_will_not_run_loses)
 heed_long(test_insight test_resumed test_tune)
 heed_long(test_measure_real same_kernel)
 heed_long(test_own test_duels test_hang)

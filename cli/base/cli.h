@@ -404,9 +404,8 @@ bool cli_interrupted(void);
 /* self.c                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* cli_run_self() runs this program with @arguments, of which the first is a name for it and the
- * last NULL, without its output, and returns its exit code; -1: it could not be run, or was killed.
- */
+/* cli_run_self() runs this program with @arguments (the first is a name for it, the last is NULL),
+ * without its output, and returns its exit code; -1: it could not be run, or was killed. */
 int cli_run_self(char *const arguments[]);
 
 /* cli_run_self_until() stops it if it has not ended at @deadline_ns of heed_clock_ns(), 0 for

@@ -28,7 +28,7 @@ const cli_option cli_machine_options[] = {
       .kind = CLI_CHOICE,
       .argument = "LEVEL",
       .choice = lab_cpu_feature,
-      .help = "Best CPU features to use [default: HEED_CPU, else all that there are]" },
+      .help = "Best CPU features to use [default: HEED_CPU, else all of this CPU]" },
     { .name = NULL },
 };
 

@@ -35,8 +35,8 @@ typedef struct cli_source_place {
 bool cli_source_is_named(const char *path);
 lab_language cli_source_language(const char *path, const char *text);
 
-/* cli_source_read() reads the file of --source. CLI_USAGE if it is none that could be a kernel, or
- * cannot be read; the error has been printed. Free it in any case. */
+/* cli_source_read() reads the file of --source. CLI_USAGE if it cannot be read, or cannot be a
+ * kernel; the error has been printed. Free it in any case. */
 cli_exit cli_source_read(cli_source *it, const cli_args *args);
 void cli_source_free(cli_source *it);
 

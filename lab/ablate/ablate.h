@@ -23,7 +23,7 @@ typedef struct lab_ablate_case {
     lab_effect effect;
 } lab_ablate_case;
 
-/* An ablation that there is none of for the kernel. */
+/* An ablation that the kernel cannot have. */
 typedef struct lab_ablate_absent {
     const lab_ablation *it;
     const char *why;

@@ -1,8 +1,8 @@
 /*
  * pool.h - jobs that are done on all cores, ahead of whoever needs them
  *
- * Each is done once, by the thread that takes it first; who needs one that nobody has taken does it
- * himself.
+ * Each is done once, by the thread that takes it first; a thread that needs one nobody has taken
+ * does it itself.
  */
 #ifndef LAB_POOL_H
 #define LAB_POOL_H

@@ -2,7 +2,7 @@
  * suggest.h - "did you mean": the name nearest to a mistyped word
  *
  *     lab_suggestion suggestion = lab_suggest(word);
- *     lab_suggest_consider(&suggestion, name);   for each name that there is
+ *     lab_suggest_consider(&suggestion, name);   for each known name
  *     ... suggestion.best ...
  */
 #ifndef LAB_SUGGEST_H

@@ -25,9 +25,9 @@
 
 static const char copied[] = "%s\n/* a copy */\n";
 
-/* The kernel under another name, and one that calls it and then goes on for a share of the time
- * that this took, by the same account of the system that blocks are timed by. The next call makes
- * up for an excess or a lack. */
+/* The kernel under another name, and one that calls it and then spins for a share of the call's
+ * time, by the clock that also times blocks. The next call makes up for a spin that was too long or
+ * too short. */
 static const char planted[] =
     "#define heed_candidate_run planted_run\n%s\n#undef heed_candidate_run\n"
     "#include <time.h>\n"

@@ -22,9 +22,8 @@ typedef struct lab_bench_hard {
 } lab_bench_hard;
 
 /* lab_bench_hard_put() changes elements of Q, K or V of @data, which belong to @problem,
- * normalized: what becomes of them goes by @turn, so that all that there is comes up one after
- * another, and where by
- * @lot. */
+ * normalized: @turn chooses the change, so that every change comes up in turn, and @lot the place.
+ */
 lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[3], uint64_t turn,
                                   uint64_t lot);
 

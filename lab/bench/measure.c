@@ -164,7 +164,7 @@ bool lab_bench_late(const lab_bench *bench)
     return bench->deadline_ns > 0 && heed_clock_ns() >= bench->deadline_ns;
 }
 
-/* A rival that there was no time for. */
+/* A rival without time left for it. */
 static void skip_match(lab_bench_match *match, const char *name)
 {
     match->name = name;

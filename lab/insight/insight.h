@@ -95,7 +95,7 @@ typedef struct lab_insight_course {
 } lab_insight_course;
 
 /* lab_insight_follow() answers the question for the champion, by the board or by measuring, and
- * puts it on the board as @trial, of which the attempt is set. */
+ * puts it on the board as @trial, whose attempt is set. */
 heed_status lab_insight_follow(lab_insight_course *course, lab_insight_question *question,
                                lab_record *record, lab_record_trial *trial, lab_insight *it,
                                lab_error *error);

@@ -140,7 +140,7 @@ bool lab_ablate_config(const char *kernel, const char *name, size_t index,
     return false;
 }
 
-/* ---- Ablations that there are none of ---- */
+/* ---- Ablations that a kernel cannot have ---- */
 
 static const struct {
     const char *kernel; /* what its name ends with; "" for any */

@@ -4,8 +4,8 @@
  * A kernel is timed beside itself with one thing taken out, added or done badly. A change that
  * changes its time touches a limit of the kernel; one that does not, does not. Leaving a thing out
  * says what it costs at most, and so what anybody could gain there; doing one more of the same says
- * about what the one costs; doing badly what is done well says what that is worth, and that there
- * is nothing left to gain.
+ * about what the one costs; doing badly what is done well says what that is worth, and shows that
+ * nothing is left to gain.
  *
  * This is the vocabulary, which kernel has which, and what a measured effect says. How kernels are
  * built so is cuda/kernels/ablate.cuh, and the command line times them.

@@ -295,7 +295,7 @@ static bool tensor_cores_unused(const lab_code_facts *facts, lab_code_finding *f
                (long long)products, in_main_loop(facts->sass));
 }
 
-/* The tensor instruction of an architecture; what other ones run at is a half or less. */
+/* The tensor instruction of an architecture; others run at half its rate or less. */
 static const struct {
     int first, last;
     lab_sass_class own;

@@ -113,7 +113,8 @@ static size_t whole_part(const char *text)
     return length;
 }
 
-/* A number, with commas between its thousands; NAN: it is none, such as "n/a" or "no data". */
+/* A number, with commas between its thousands; NAN if @text is not a number, such as "n/a" or "no
+ * data". */
 static double number_of(const char *text)
 {
     char digits[NUMBER_SIZE], *end;
@@ -154,7 +155,8 @@ static double scale_of(const char *unit)
     return (double)NAN;
 }
 
-/* The value of @text in the unit that is @wanted; NAN: it is none, or nothing that is counted. */
+/* The value of @text in the unit @wanted; NAN if @text is not a number, or nothing that is counted.
+ */
 static double value_of(const char *text, const char *unit, lab_unit wanted)
 {
     double value = number_of(text);

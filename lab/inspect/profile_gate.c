@@ -68,7 +68,7 @@ static double occupancy(const lab_profile *profile)
 typedef enum domain {
     ALWAYS,
     ISSUING, /* kernels whose warps issue what they do */
-    LOADING, /* with such loads or stores at all: a figure of 0 means that there are none */
+    LOADING, /* with such loads or stores at all: a figure of 0 means none */
     STORING
 } domain;
 

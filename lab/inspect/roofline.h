@@ -77,9 +77,8 @@ bool lab_roofline_allows(const heed_problem *problem, const lab_ceilings *ceilin
                          double seconds, double margin, lab_error *why);
 
 /* lab_roofline_cpu() returns what no CPU with these @features, as wisdom has them, does: the most
- * operations per cycle of its instructions, at LAB_ROOFLINE_CLOCK, by @threads threads. Words that
- * are not known stand for all that there is; so does @any, for code that may use any instruction.
- */
+ * operations per cycle of its instructions, at LAB_ROOFLINE_CLOCK, by @threads threads. Unknown
+ * words stand for every feature; so does @any, for code that may use any instruction. */
 #define LAB_ROOFLINE_CLOCK 6.5e9
 lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any);
 

@@ -92,8 +92,8 @@ typedef struct lab_sass_shape {
 
 /* Accesses to shared memory whose addresses are a known function of the lane. */
 typedef struct lab_sass_banks {
-    int known;       /* accesses of which the conflicts could be told */
-    int unknown;     /* and of which they could not */
+    int known;       /* accesses whose conflicts could be told */
+    int unknown;     /* and whose could not */
     int ways;        /* of the worst: 1 is free of conflicts; 0: none is known */
     int64_t address; /* where that is */
     bool in_loop;    /* it is in a loop */

@@ -59,8 +59,8 @@ static bool is_predicate(const char *text)
            (text[1] == 'T' || (text[1] >= '0' && text[1] <= '9') || text[1] == 'R');
 }
 
-/* The number of a register R0 to R254, or REGISTER_ZERO, at @text; -1: it is none. *@rest becomes
- * what follows. */
+/* The number of a register R0 to R254, or REGISTER_ZERO, at @text; -1 if there is none. *@rest
+ * becomes what follows. */
 static int read_register(const char *text, const char **rest)
 {
     char *end;

@@ -132,7 +132,7 @@ void sass_lanes_step(sass_state *state, const sass_instruction *instruction,
 sass_value sass_lanes_address(const sass_state *state, const sass_instruction *instruction);
 
 /* sass_lanes_compare() returns the lanes for which the comparison @instruction is true, a bit each,
- * and the number of the predicate that it sets; -1: it is none, or that is not known by lane. */
+ * and the number of the predicate that it sets; -1 if it sets none, or not one known by lane. */
 uint32_t sass_lanes_compare(const sass_state *state, const sass_instruction *instruction,
                             int *predicate);
 

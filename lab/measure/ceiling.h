@@ -4,7 +4,7 @@
  *
  * The rate comes from a loop of independent multiply-adds that touches registers alone, written for
  * each CPU level, so it is the rate that no matrix product can pass; real ones reach 85 to 95 % of
- * it. Best of many short slices, since a ceiling that a neighbour lowered is none.
+ * it. The best of many short slices counts: a slice that a neighbour slowed down shows no ceiling.
  */
 #ifndef LAB_CEILING_H
 #define LAB_CEILING_H

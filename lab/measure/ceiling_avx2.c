@@ -5,7 +5,7 @@
 
 #include "ceiling_loops.h"
 
-/* With two registers for the factors these fill the 16 that there are, short of two. */
+/* With two registers for the factors these fill all but two of the 16 registers. */
 enum {
     REGISTERS = 12,
     LANES = 8

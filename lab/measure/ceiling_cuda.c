@@ -33,9 +33,9 @@ enum {
     THREADS = 256, /* of a block, in all of the kernels */
     WARPS = THREADS / 32,
     HOPPER = 90,
-    SLICES = 12,       /* of which the best counts */
+    SLICES = 12,       /* the best counts */
     MANY_SLICES = 48,  /* of matrices, until power holds the clocks down */
-    LAST_SLICES = 5,   /* of which the median is what lasts */
+    LAST_SLICES = 5,   /* their median is the lasting rate */
     LAUNCHES = 200,    /* of the empty kernel in a graph */
     MEMORY_ROUNDS = 4, /* through memory that is read or copied */
     READ_ROUNDS = 20,  /* through what the L2 holds */

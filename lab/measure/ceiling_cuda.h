@@ -2,9 +2,9 @@
  * ceiling_cuda.h - what a GPU can do at best, measured by kernels that do nothing else
  *
  * A loop of independent operations out of registers, or out of shared memory for Hopper's matrices,
- * on all multiprocessors; memory is read and copied. The best of several slices counts, since a
- * ceiling that power or a neighbour lowered is none: long kernels will be bound by power before
- * they are bound by it.
+ * on all multiprocessors; memory is read and copied. The best of several slices counts: a slice
+ * that power or a neighbour slowed down shows no ceiling, and power binds long kernels before the
+ * ceiling does.
  */
 #ifndef LAB_CEILING_CUDA_H
 #define LAB_CEILING_CUDA_H

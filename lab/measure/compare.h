@@ -51,7 +51,7 @@ const char *lab_compared_name(lab_compared verdict);
 /* The rules: what counts as a difference, how sure to be, how often to look. Zero means the
  * default. */
 typedef struct lab_rules {
-    double margin;     /* a difference up to this is none; up to 1, default 1 % */
+    double margin;     /* smaller differences do not count; up to 1, default 1 % */
     double gain;       /* how much faster is FASTER; default as margin */
     double confidence; /* of both ends of all the looks' intervals together; default 99 % */
     size_t looks;      /* up to LAB_LOOKS_MAX; default 1 */
@@ -69,8 +69,8 @@ typedef struct lab_rules {
 typedef struct lab_series {
     const double *a;
     const double *b;
-    size_t pairs;   /* that there are */
-    size_t planned; /* that there are to be in the end, up to LAB_PAIRS_MAX: looks are at shares of
+    size_t pairs;   /* measured so far */
+    size_t planned; /* at the end, up to LAB_PAIRS_MAX: looks are at shares of
                        it. 0: as many as there are. */
     bool ended;     /* there will be no more: time ran out */
 } lab_series;

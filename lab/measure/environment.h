@@ -2,7 +2,7 @@
  * environment.h - where and on what a result was made
  *
  * A figure without its machine is worth nothing a week later. Everything here is read once,
- * cheaply, without privileges; what the system does not tell is left at its "unknown" value.
+ * cheaply, without privileges; a fact that the system does not report keeps its "unknown" value.
  */
 #ifndef LAB_ENVIRONMENT_H
 #define LAB_ENVIRONMENT_H
@@ -30,8 +30,8 @@ void lab_environment_read(lab_environment *environment);
 /* lab_environment_cores() returns the cores that this process may use, 1 if that is not known. */
 int lab_environment_cores(void);
 
-/* lab_environment_json() returns @environment as an object with its fields' names; what is unknown
- * is null. The caller owns it. NULL if there is no memory. */
+/* lab_environment_json() returns @environment as an object with its fields' names; unknown facts
+ * are null. The caller owns it. NULL if there is no memory. */
 json_t *lab_environment_json(const lab_environment *environment);
 
 #endif /* LAB_ENVIRONMENT_H */

@@ -1,7 +1,7 @@
 /*
  * power.h - the smallest difference that would be found
  *
- * A gate for 2 % on a machine where 2 % cannot be told from noise is none. The detectable
+ * A gate for 2 % is worthless on a machine where 2 % cannot be told from noise. The detectable
  * difference is measured: the stretches of a comparison of a kernel with itself are drawn anew,
  * many times, as if the whole comparison had been repeated; each time a difference is added to all
  * of them, and the looks are taken as they would be. The smallest difference that gets the right

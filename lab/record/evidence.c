@@ -54,7 +54,7 @@ static bool is_line(const char *text)
     return !c || !*c;
 }
 
-/* Names are printed in tables, where a line break would begin a row that is none. */
+/* Names are printed in tables, where a line break would begin a false row. */
 heed_status evidence_names(const lab_record_trial *trial, lab_error *error)
 {
     const lab_record_environment *e = &trial->environment;
@@ -139,7 +139,7 @@ static heed_status check_samples(const lab_record_samples *s, lab_error *error)
     if (s->count >= REPEATS_LEAST &&
         memcmp(s->seconds, s->seconds + half, half * sizeof *s->seconds) == 0)
         return lab_fail(error, HEED_ERR_INVALID,
-                        "samples: %zu, of which the second half repeats the first", s->count);
+                        "samples: %zu, and the second half repeats the first", s->count);
     return HEED_OK;
 }
 

@@ -339,8 +339,8 @@ typedef struct lab_record_field {
 } lab_record_field;
 
 /* lab_record_show() calls fn(data, field) for every field of all that belongs to @trial, in an
- * order that is always the same; what is said of lab_record_visit() holds here too.
- * HEED_ERR_INVALID if there is no such trial. */
+ * order that is always the same; the rules of lab_record_visit() hold here too. HEED_ERR_INVALID if
+ * there is no such trial. */
 typedef heed_status lab_record_shower(void *data, const lab_record_field *field);
 heed_status lab_record_show(lab_record *record, int64_t trial, lab_record_shower *fn, void *data,
                             lab_error *error);

@@ -1,13 +1,13 @@
 -- schema.sql - the leaderboard, version 1; schema_2.sql to schema_4.sql add to it
 --
--- Rows are added and never changed: every table refuses UPDATE and DELETE. What changes in the
--- world, such as how far a run has come, is a row more. The leaderboard was a view until version 4.
+-- Rows are added and never changed: every table refuses UPDATE and DELETE. A change, such as the
+-- progress of a run, is a new row. The leaderboard was a view until version 4.
 --
 -- Times are seconds, sizes bytes, moments UTC in ISO 8601 with milliseconds, hashes SHA-256 in
 -- lower-case hexadecimal digits. NULL: not known. A `hash` is that of everything that makes the row
 -- the same as another, so that equal things are one row, whoever adds them.
 
--- What a trial can come to. heed adds the words that it knows when it opens the file.
+-- The possible verdicts of a trial. heed adds the words that it knows when it opens the file.
 CREATE TABLE verdict (
     name    TEXT PRIMARY KEY,
     meaning TEXT NOT NULL
@@ -52,7 +52,7 @@ CREATE TABLE source (
     text     TEXT NOT NULL
 ) STRICT;
 
--- What a compiler made of a source, and what is known of it without running it.
+-- The output of a compiler for a source, and the facts known without running it.
 CREATE TABLE artifact (
     id           INTEGER PRIMARY KEY,
     sha256       TEXT NOT NULL UNIQUE, -- of the file
@@ -70,7 +70,7 @@ CREATE TABLE problem (
     bytes REAL NOT NULL
 ) STRICT;
 
--- A kernel in a config. Who proposed it, and why, is told of the first time that it was proposed.
+-- A kernel in a config, with its proposer and the reason as of its first proposal.
 CREATE TABLE candidate (
     id       INTEGER PRIMARY KEY,
     hash     TEXT NOT NULL UNIQUE, -- of kernel, config and source
@@ -185,7 +185,7 @@ CREATE TABLE gate (
     PRIMARY KEY (trial, name)
 ) STRICT, WITHOUT ROWID;
 
--- What else was noticed: clocks, power, counters, the largest error.
+-- Further facts: clocks, power, counters, the largest error.
 CREATE TABLE fact (
     trial INTEGER NOT NULL REFERENCES trial,
     name  TEXT NOT NULL,
@@ -199,7 +199,7 @@ CREATE TABLE seal (
     sha256 TEXT NOT NULL
 ) STRICT;
 
--- A trial that took the title, after both had been timed again side by side.
+-- A trial that took the lead, after both had been timed again side by side.
 CREATE TABLE promotion (
     id     INTEGER PRIMARY KEY,
     trial  INTEGER NOT NULL UNIQUE REFERENCES trial,
@@ -267,8 +267,8 @@ LEFT JOIN selftest ON selftest.id = trial.selftest
 LEFT JOIN promotion ON promotion.trial = trial.id;
 
 -- Places are for one problem, on one device with so many threads, cold or hot. Of each candidate
--- the newest confirmed trial counts, not the luckiest. Who was promoted last holds the title; where
--- nobody was, the fastest does.
+-- the newest confirmed trial counts, not the luckiest. The candidate promoted last leads; where
+-- none was promoted, the fastest leads.
 CREATE VIEW leaderboard AS
 WITH latest AS (
     SELECT *,

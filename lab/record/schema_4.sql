@@ -1,9 +1,9 @@
 -- schema_4.sql - what version 4 of the leaderboard changes: every row that heed adds is a link of one chain, so that a
 -- row that was put in, taken out, changed or moved by another program is found
 
--- The links, in the order in which rows were added, from 1 without a gap. What belongs to a trial, its samples and
--- gates for instance, is part of the trial's link. heed makes the links of an older file when it brings it up to date;
--- those of trials then take over what the table `seal` had, which goes.
+-- The links, in the order in which rows were added, from 1 without a gap. The rows of a trial, such
+-- as samples and gates, are part of the trial's link. heed makes the links of an older file when it
+-- brings it up to date; those of trials then take over what the table `seal` had, which goes.
 CREATE TABLE link (
     id     INTEGER PRIMARY KEY AUTOINCREMENT,
     kind   TEXT NOT NULL, -- the table

@@ -182,9 +182,8 @@ heed_status link_add_named(lab_record *record, const char *kind, const char *nam
 heed_status link_adopt(lab_record *record, lab_error *error);
 
 /* link_check() looks whether the chain is whole, whether every row is a link and every link a row,
- * and whether each row is what was added; what belongs to @trials, which takes long, only if that
- * is asked for. @chain, which may be NULL, is what was found, also of @known (lab_record_check()).
- */
+ * and whether each row is unchanged; it reads the rows of @trials, which takes long, only if asked
+ * to. @chain, which may be NULL, is what was found, also of @known (lab_record_check()). */
 heed_status link_check(lab_record *record, const char *known, bool trials, lab_record_chain *chain,
                        lab_error *error);
 

@@ -77,7 +77,7 @@ void lab_html_text(FILE *stream, const char *text);
 /* lab_markdown_text() does the same for Markdown. */
 void lab_markdown_text(FILE *stream, const char *text);
 
-/* lab_html_length() returns the bytes of the UTF-8 character at @text, 0 if that is none. */
+/* lab_html_length() returns the bytes of the UTF-8 character at @text, 0 if that is not valid. */
 int lab_html_length(const char *text);
 
 #endif /* LAB_HTML_H */

@@ -157,7 +157,7 @@ static void draw_share(const lab_plot_shares *plot, FILE *stream, const lab_axis
     }
 }
 
-/* The kinds of bars that there are, and the shapes of the marks. */
+/* The kinds of bars, and the shapes of the marks. */
 static void draw_kinds(const lab_plot_shares *plot, FILE *stream, double left)
 {
     double at = left;

@@ -57,7 +57,7 @@ const char *lab_clue_explain(unsigned findings, char *text, size_t size)
 /* ---- The rules ---- */
 
 /* A unit that is busy for 70 % of the time binds. The gain without a unit's work is the cost of
- * that unit; what is lost with less overlap says that waiting binds; what is gained by doing worse
+ * that unit; a loss with less overlap says that waiting binds; if doing worse gains time, the work
  * was not worth doing. */
 static const lab_clue_rule rules[] = {
     { LAB_CLUE_INSPECTION, "spills", false, 0, LAB_FINDING_SPILLS },

@@ -130,7 +130,7 @@ static const lab_tried *find_other(const lab_brief *brief)
     return best;
 }
 
-/* Figures by their names; what is not finite is left out. */
+/* Figures by their names, without those that are not finite. */
 static json_t *clues_of(const lab_clue *clues, size_t count)
 {
     json_t *object = json_object();

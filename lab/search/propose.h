@@ -92,9 +92,9 @@ void lab_proposer_find(const char *command, char *path, size_t size);
 lab_proposer *lab_proposer_start(const char *path, bool (*interrupted)(void));
 
 /* lab_proposer_ask() asks for one proposal and waits up to @seconds. Returns HEED_OK;
- * HEED_ERR_UNSUPPORTED if the proposer has nothing more to propose; HEED_ERR_INVALID for an answer
- * that is none or a brief that is too long, after which it may be asked again; HEED_ERR_SYSTEM if
- * the proposer is gone, or hung; HEED_ERR_NO_MEMORY. @error says what, in one line. */
+ * HEED_ERR_UNSUPPORTED if the proposer has nothing more to propose; HEED_ERR_INVALID for an invalid
+ * answer or a brief that is too long, after which it may be asked again; HEED_ERR_SYSTEM if the
+ * proposer is gone, or hung; HEED_ERR_NO_MEMORY. @error says what, in one line. */
 heed_status lab_proposer_ask(lab_proposer *proposer, const lab_brief *brief, double seconds,
                              lab_proposal *proposal, lab_error *error);
 

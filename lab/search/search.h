@@ -172,9 +172,9 @@ bool lab_search_is_open(const lab_search *search, int64_t index);
  * until the next try. */
 const lab_try *lab_search_tried(const lab_search *search, int64_t index);
 
-/* lab_search_try() tries an open point on the first @shapes shapes, at @effort at least; what is
- * known already is not asked again. Returns HEED_OK with the try in *@result, which is valid until
- * the next call, or NULL there once the search is to end; or why it cannot go on. */
+/* lab_search_try() tries an open point on the first @shapes shapes, at @effort at least; known
+ * times are not asked for again. Returns HEED_OK with the try in *@result, which is valid until the
+ * next call, or NULL there once the search is to end; or why it cannot go on. */
 heed_status lab_search_try(lab_search *search, int64_t index, int shapes, int effort,
                            const lab_try **result);
 

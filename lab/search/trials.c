@@ -94,7 +94,7 @@ static heed_status read_trial(reader *r, char *text)
     if (sscanf(text, "%d %d %15s %lf %n", &one.shape, &one.effort, word, &one.answer.seconds,
                &end) != 4 ||
         end == 0)
-        return fail(r, "not SHAPE EFFORT FATE SECONDS POINT:", text);
+        return fail(r, "not SHAPE EFFORT STATE SECONDS POINT:", text);
     one.answer.state = lab_state_of(word);
     if (one.answer.state == LAB_STATES || one.shape < 0 || one.shape >= r->trials->shape_count ||
         one.effort < 0 || one.effort >= LAB_SEARCH_EFFORTS)

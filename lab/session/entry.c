@@ -66,7 +66,7 @@ static const lab_record_verdict verdicts[LAB_STATES] = {
     [LAB_STATE_IMPOSSIBLE] = LAB_RECORD_IMPOSSIBLE,
 };
 
-static lab_state fate_of(lab_record_verdict verdict)
+static lab_state state_of(lab_record_verdict verdict)
 {
     for (int i = 0; i < LAB_STATES; i++)
         if (verdicts[i] == verdict)
@@ -123,6 +123,6 @@ void lab_entry_take_confirmed(lab_record_trial *trial, lab_entry_parts *parts,
 
 lab_evaluation lab_entry_evaluation(const lab_record_found *found)
 {
-    return (lab_evaluation){ .state = fate_of(found->verdict),
+    return (lab_evaluation){ .state = state_of(found->verdict),
                              .seconds = found->least > 0 ? found->least : found->seconds };
 }

@@ -40,7 +40,7 @@ typedef struct lab_session {
 } lab_session;
 
 /* The work of a run: all that decides what it does, beside what the session says. Its problems are
- * @count specs, of which the first is @specs and others lie @stride bytes further each. */
+ * @count specs: the first is @specs, and each next one lies @stride bytes further. */
 typedef struct lab_session_work {
     const char *what;    /* in words of its own */
     const char *subject; /* of the command, before the problems, with a blank behind it; or "" */

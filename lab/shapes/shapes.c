@@ -41,7 +41,7 @@ static heed_status read_line(reader *r, bool *more)
     return HEED_OK;
 }
 
-/* Cuts off the comment and the blanks around the spec. An empty result means that there is none. */
+/* Cuts off the comment and the blanks around the spec. An empty result means no spec. */
 static const char *trim(char *text)
 {
     text[strcspn(text, "#")] = '\0';

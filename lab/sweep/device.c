@@ -116,7 +116,7 @@ static heed_status time_engine(lab_sweep *run, const lab_sweep_shape *shape,
     return status;
 }
 
-/* A time that cannot be is none: a search would follow it. */
+/* An impossible time becomes a failure, or a search would follow it. */
 static void doubt(const lab_sweep *run, int shape, lab_evaluation *result)
 {
     lab_error why = { "" };

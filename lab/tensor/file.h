@@ -20,8 +20,8 @@ heed_status lab_file_open(FILE **file, const char *path, lab_error *error);
  * is copied to a file without a name first. */
 heed_status lab_file_open_whole(FILE **file, const char *path, lab_error *error);
 
-/* lab_file_is_stream() says whether @path is the standard input or a pipe, which can be read once
- * alone; what this process writes to is none. */
+/* lab_file_is_stream() says whether @path is the standard input or a pipe, which can be read only
+ * once; a pipe that this process writes to is not. */
 bool lab_file_is_stream(const char *path);
 
 /* lab_file_left() returns the bytes from the present position to the end of a regular file; -1 for

@@ -52,7 +52,7 @@ void lab_host_clear(lab_host *host, bool (*interrupted)(void));
 bool lab_host_ask(lab_host *host, const char *request, double seconds, char reply[LAB_WIRE_LINE],
                   lab_trial_outcome *outcome);
 
-/* lab_host_end() kills the process; one that is none is ignored. */
+/* lab_host_end() kills the process, if there is one. */
 void lab_host_end(lab_host *host);
 
 #endif /* LAB_HOST_H */

@@ -1,5 +1,5 @@
 /*
- * trial_time.c - calls to be timed, of which the candidate knows nothing before the clock starts
+ * trial_time.c - calls to be timed, unknown to the candidate before the clock starts
  *
  * Every tensor has as many slots as there are calls, each a page longer than the tensor, with walls
  * around it. The process opens all of them before. Once it stands still, lots are drawn that nobody

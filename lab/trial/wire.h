@@ -11,7 +11,7 @@
  *     run         done NANOSECONDS       all sets of the orders are computed; 0: not timed by
  *                                        itself
  *
- * or with one of these, after all but the first of which it ends:
+ * or with one of these, and it ends after all but the first:
  *
  *     unsupported            the candidate cannot do the problem
  *     failed WORDS           it could not be loaded

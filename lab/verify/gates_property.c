@@ -189,7 +189,7 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
 /* Shifted                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* One column of K is set to 1; what a query has there is added to all of its logits. */
+/* One column of K is set to 1, so a query's element there is added to all of its logits. */
 #define SHIFT_MAX 16
 
 static void set_column(const lab_block *block, int64_t column, double (*value)(uint64_t, int64_t),

@@ -113,7 +113,7 @@ void lab_gate_merged(const lab_check *check, lab_verdict *verdict)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Adds how far batch element @batch alone is from what it is in the batch: all rows if they must be
- * equal to the bit, else those of which it is known what is allowed. */
+ * equal to the bit, else those whose tolerance is known. */
 static void add_element(lab_worst *worst, const lab_check *check, const lab_run *alone,
                         int64_t batch)
 {

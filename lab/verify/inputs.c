@@ -130,9 +130,9 @@ static void impulse(lab_values *values, uint64_t seed)
             }
 }
 
-/* Keys 0, 3, 6, ... are live, with logit 0, 16 of them or the largest power of two that there are;
- * the others have a logit so low that their weight is 0 in float32. V is made of small integers:
- * the mean over 1, 2, 4, 8 or 16 live keys is exact in every type. */
+/* Keys 0, 3, 6, ... are live, with logit 0, 16 of them or the largest power of two that fits; the
+ * others have a logit so low that their weight is 0 in float32. V is made of small integers: the
+ * mean over 1, 2, 4, 8 or 16 live keys is exact in every type. */
 #define LIVE_STEP 3
 #define LIVE_KEYS 16
 #define DEAD_LOGIT 16384.0

@@ -67,8 +67,8 @@ static int64_t level_above_zero(uint64_t choice, int64_t j)
     return LEVEL_MIDDLE + 1 + lab_random_below(choice, (uint64_t)j, LEVEL_MIDDLE - 1);
 }
 
-/* Rows differ in size: from the largest logits that there are to those that just do not fit in an
- * integer of 32 bits, as far as the type has numbers for it. */
+/* Rows differ in size: from the largest possible logits to those that just do not fit in an integer
+ * of 32 bits, as far as the type has numbers for it. */
 static double size_of(heed_type type, int64_t row)
 {
     static const double wide[] = { 1, 0x1p-30, 0x1p-60, 0x1p-85 };

@@ -32,8 +32,8 @@ typedef struct lab_trace {
     uintptr_t address; /* which the crash was about, if it was about one */
 } lab_trace;
 
-/* One of several pieces of work: fills @result, which is zeroed before. Runs in the child; what the
- * pieces of one child keep in @data they share. */
+/* One of several pieces of work: fills @result, which is zeroed before. Runs in the child; the
+ * pieces of one child share @data. */
 typedef void lab_isolated_fn(void *data, size_t index, lab_trace *trace, void *result);
 
 typedef enum lab_ended {

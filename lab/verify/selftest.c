@@ -1,5 +1,5 @@
 /*
- * selftest.c - the gates, tried on kernels of which it is known whether they are right
+ * selftest.c - the gates, tried on kernels known to be right or wrong
  */
 #include "lab/verify/selftest.h"
 
@@ -61,9 +61,9 @@ typedef struct trials {
     const lab_selftest_trial *filled; /* whose values they are, or NULL */
 } trials;
 
-/* A kernel is tried here on the cases that it has to pass before it is ranked: those of a proof
- * (proof.h) that are of the trial's kind of values, or neighbours. Not by the seed itself, whose
- * values a kernel may know. */
+/* Tries a kernel on the cases that it has to pass before it is ranked: those of a proof (proof.h)
+ * with the trial's kind of values, or neighbours. Their values come from another seed, as a kernel
+ * may know those of the first. */
 static size_t list_cases(const trials *all, const lab_selftest_trial *it,
                          lab_proof_case cases[LAB_PROOF_CASES])
 {
@@ -182,8 +182,7 @@ static void try_one(void *data, size_t index, lab_trace *trace, void *result)
 /* Results                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The gates that failed the kernel, of those that there are. Verdicts before a crash count
- * too. */
+/* The gates that failed the kernel. Verdicts before a crash count too. */
 static uint32_t failed_gates(const trials *all, const lab_report *report, const lab_ending *ending)
 {
     uint32_t failed = ending->how == LAB_CRASHED || ending->how == LAB_TIMED_OUT;

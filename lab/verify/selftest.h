@@ -1,5 +1,5 @@
 /*
- * selftest.h - the gates, tried on kernels of which it is known whether they are right
+ * selftest.h - the gates, tried on kernels known to be right or wrong
  *
  * Every mutant of the suite (mutants/suite.h) must be killed by a gate, and every control must be
  * accepted by all. Results of gates that do not do so are not to be trusted:
@@ -54,10 +54,10 @@ typedef struct lab_selftest_sources {
 } lab_selftest_sources;
 
 typedef struct lab_selftest_options {
-    uint64_t seed;       /* of values, rows of samples, poison */
-    uint32_t gates;      /* that there are: bit i for the i-th; without the first one a crash or a
-                            hang is no reason to reject */
-    int jobs;            /* child processes at a time; 0: one */
+    uint64_t seed;  /* of values, rows of samples, poison */
+    uint32_t gates; /* in use: bit i for the i-th; without the first one a crash or a hang is no
+                       reason to reject */
+    int jobs;       /* child processes at a time; 0: one */
     unsigned deadline_s; /* for each kernel on one problem; 0: none */
     const char *only;    /* the name of one mutant or control; NULL: all */
     const char *gate;    /* mutants alone that this gate is meant to kill; NULL: all */

@@ -16,8 +16,8 @@ typedef struct lab_planned {
     heed_plan *plan;    /* of the problem prepared last, or NULL */
 } lab_planned;
 
-/* lab_planned_subject() returns @planned as a subject. Its context and kernel must be set; what it
- * refers to must outlive it. */
+/* lab_planned_subject() returns @planned as a subject. Its context and kernel must be set, and must
+ * outlive the subject. */
 lab_subject lab_planned_subject(lab_planned *planned);
 
 /* lab_planned_release() frees the last plan. */

@@ -179,8 +179,8 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
     return !*why && heed_cuda_fits(problem, v[BLOCK_ROWS], v[SPLITS], why);
 }
 
-/* Without a cap, the compiler spills what the blocks leave no room for; who sets a cap wants to see
- * the spills. */
+/* Without a cap, the compiler spills what the blocks leave no room for; a config that sets a cap
+ * does so to see the spills. */
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
                        const heed_machine *machine, const heed_config *config, const char **why)
 {

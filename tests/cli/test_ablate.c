@@ -26,7 +26,7 @@
 /* Names                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* A kernel declares no ablation that there is none of. */
+/* A kernel declares no ablation that does not exist. */
 static void expect_words(const heed_source *source)
 {
     static const char mark[] = "@ablate ";
@@ -241,7 +241,7 @@ static void check(built *it, const lab_ablation *ablation, size_t shape)
     }
 }
 
-/* Each build that there is computes the right thing, or surely the wrong one. */
+/* Each build computes a right result, or surely a wrong one. */
 static void test_cpu_builds(void **state)
 {
     built it = { .context = *state };

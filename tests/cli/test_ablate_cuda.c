@@ -46,7 +46,7 @@ static const lab_ablate_case *find(const told *it, const char *name)
     return NULL;
 }
 
-/* Those that there are none of are told with a reason. */
+/* Ablations that the kernel cannot have are listed with the reason. */
 static void expect_absent(const told *it, const char *name, const char *why)
 {
     size_t all = 0;
@@ -58,7 +58,7 @@ static void expect_absent(const told *it, const char *name, const char *why)
             assert_string_equal(it->subject.absent[i].why, why);
             return;
         }
-    fail_msg("%s is not among those that there are none of for %s", name, it->subject.kernel);
+    fail_msg("%s is not listed as impossible for %s", name, it->subject.kernel);
 }
 
 /* Launches what the trial plans with @plan in its place, which is given back. */
@@ -148,7 +148,7 @@ static void test_compiled_beside(void **state)
     trial_end(&t);
 }
 
-/* Each build is kept for itself, and once; what does not compile says so each time. */
+/* Each build is kept apart, and once; a source that does not compile says so each time. */
 static void test_builds_apart(void **state)
 {
     trial t = trial_make(PLAIN);

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "crown.h"
+#include "leader.h"
 #include "members.h"
 #include "run_heed.h"
 #include "scratch.h"
@@ -183,7 +183,7 @@ static void passes_over_what_it_cannot_select(void **state)
           0, "", "1 trials added" },
         { "heed wisdom export --device cpu -t 1 >own.txt", 0, "", "" },
     };
-    static const run_heed_row crowned[] = {
+    static const run_heed_row leading[] = {
         { "heed wisdom export --device cpu -t 1 >w.txt", 0, "",
           "plain of trial 2 leads, but wisdom cannot select it (it has a source of its own)" },
         { "cmp own.txt w.txt", 0, "", "" },
@@ -192,11 +192,11 @@ static void passes_over_what_it_cannot_select(void **state)
           "heed wisdom 1:", "nothing else on the board" },
     };
     EXPECT(state, lines);
-    crown_source(state, "plain", "b1 h1 s64 d16 f32", 1e-3);
-    run_heed_rows(state, &way, crowned, 3);
+    leader_source(state, "plain", "b1 h1 s64 d16 f32", 1e-3);
+    run_heed_rows(state, &way, leading, 3);
     run_heed_must(state, &way, "rm -f board.db*", 0);
-    crown_source(state, "plain", "b1 h1 s64 d16 f32", 1e-3);
-    run_heed_rows(state, &way, crowned + 3, 1);
+    leader_source(state, "plain", "b1 h1 s64 d16 f32", 1e-3);
+    run_heed_rows(state, &way, leading + 3, 1);
 }
 
 int main(void)

@@ -108,7 +108,7 @@ static const struct {
       "heed tune " SPEC " -t 1 --peers none --seconds 20 --trials 16 --rivals 0.05 --duel 0.2 "
       "--space cpu_tile",
       "tune", SEEDED | PARENTS, 6 },
-    /* The kernels of this GPU, which is none, compute a wrong result. */
+    /* The kernels of this pretended GPU compute a wrong result. */
     { "bench",
       "export " FAKE "; heed bench 'b1 h2 s64 d64 f16' --device cuda --peers none --seconds 0.02 "
       "--record c; heed board add c/*/*/*.json",

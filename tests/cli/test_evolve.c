@@ -132,7 +132,7 @@ static void expect_first_is_ranked(void **state)
     assert_non_null(strstr(said.out, "\"fwd_any_avx2_few\""));
 }
 
-/* The champion takes the title of the board from a slow leader, and is promoted; who was not
+/* The champion takes the lead of the board from a slow leader, and is promoted; one that was not
  * verified takes nothing. */
 static void test_title(void **state)
 {
@@ -261,7 +261,7 @@ static void test_bad_sources(void **state)
     assert_non_null(strstr(text_of(json, "end"), "no idea"));
     assert_string_equal(text_of(json_object_get(json, "champion"), "name"), "origin");
     json_decref(json);
-    /* Nobody chose it by its time, so that it is ranked; what the others are is not. */
+    /* It is ranked, as it was not chosen by its time; the others are not. */
     run_heed_as(state, &way,
                 "heed board --board b.db --ranking --csv | tail -n +2 | grep -v '\"fwd_'", 0,
                 &said); /* but for what heed plans */
@@ -272,7 +272,8 @@ static void test_bad_sources(void **state)
     assert_non_null(strstr(asked, "2 of the last 3 kernels failed"));
 }
 
-/* A champion that will not be met is none: here one that knows a process by its first call. */
+/* A champion that cannot be timed again is dropped: here one that knows a process by its first
+ * call. */
 static void test_shy_champion(void **state)
 {
     static const char shy[] =
@@ -343,8 +344,8 @@ static void test_device(void **state)
 #define CUDA_SOURCE \
     NO_GPU "heed evolve 'b1 h2 s64 d128 f16' --device cuda --no-verify --board cu.db --source "
 
-/* The source that comes with heed is compiled, launched, and found not to have computed; what its
- * code takes is on the board, and how it is launched. */
+/* The source that comes with heed is compiled, launched, and found not to have computed; the board
+ * has its resources and how it is launched. */
 static void test_cuda_source(void **state)
 {
     run_heed(state, &way, CUDA_SOURCE HEED_SOURCE_DIR "/proposers/attention.cu", &said);

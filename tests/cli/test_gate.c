@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "crown.h"
 #include "hold.h"
+#include "leader.h"
 #include "run_heed.h"
 #include "scratch.h"
 #include "src/cuda/cache.h"
@@ -237,10 +237,10 @@ static void test_nothing(void **state)
 /* ---- A champion with a source ---- */
 
 /* On a board of its own. */
-static void crown(void **state, const char *name)
+static void lead(void **state, const char *name)
 {
     run_heed_must(state, &way, "rm -f board.db*", 0);
-    crown_source(state, name, "b1 h2 s128 d64 f32", 1e-3);
+    leader_source(state, name, "b1 h2 s128 d64 f32", 1e-3);
 }
 
 /* It is compiled from the board and runs in its sandbox, beside what heed plans. */
@@ -248,15 +248,15 @@ static void test_source(void **state)
 {
     if (!can_hold())
         skip();
-    crown(state, "plain");
+    lead(state, "plain");
     json_t *json = judged(state, "heed gate " CHEAP "--json", 0, "PASS");
     const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
     assert_string_equal(json_string_value(json_object_get(shape, "champion")), "plain");
     assert_true(json_real_value(json_object_get(shape, "champion_seconds")) > 0);
     json_decref(json);
-    crown(state, "mean");
+    lead(state, "mean");
     expect(state, "heed gate " CHEAP "--json", 1, "WRONG");
-    crown(state, "syntax");
+    lead(state, "syntax");
     expect(state, "heed gate " CHEAP "--json", 8, "AMBIGUOUS");
 }
 
@@ -266,7 +266,7 @@ static void test_unsafe(void **state)
     int status = 0;
     if (!can_hold())
         skip();
-    crown(state, "plain");
+    lead(state, "plain");
     pid_t child = fork();
     if (child == 0) {
         if (!lose_landlock())

@@ -1,6 +1,6 @@
 /*
- * test_insight.c - what is measured of champions: on the board and back, in the time that there is,
- * and by `heed evolve` as people call it
+ * test_insight.c - measurements of champions: to the board and back, within the given time, and by
+ * `heed evolve` as people call it
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -23,7 +23,7 @@
 #define SPEC "'b1 h2 s128 d64 f16'"
 
 /* An ncu that notes how it is called, and then does as NCU says. The recordings were made with all
- * metrics; what it prints does not depend on what it is asked for. */
+ * metrics; its output does not depend on the request. */
 static const char script[] =
     "#!/bin/sh\n"
     "echo \"$@\" >>args.txt\n"
@@ -328,8 +328,7 @@ static void test_usage(void **state)
 /* Scaling and timeline                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* Sizes double, work is what it is, and every axis has an answer; what the times are is nobody's
- * business here. */
+/* Sizes double, work is what it is, and every axis has an answer; the times do not matter here. */
 static void check_axis(const json_t *row, const char *name, int64_t size, double work)
 {
     const json_t *axis = find(json_object_get(row, "axes"), "axis", name);

@@ -193,7 +193,7 @@ static void puts_two_beside_each_other(void **state)
     save_faster(state, "hot.json", "2026-02-02T03:04:05Z", 2.5e-6, false);
     report_scene_lacks(report_scene_page(state, "hot.json " REPORT_RECORD, "h.html"),
                        "<h2>History");
-    report_scene_says(report_scene_last(), "None of these records stand beside each other");
+    report_scene_says(report_scene_last(), "No two of these records can be compared");
 }
 
 /* Of a folder the newest date, and of what was measured twice there the last. */

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "crown.h"
 #include "hold.h"
+#include "leader.h"
 #include "run_heed.h"
 #include "scratch.h"
 
@@ -33,10 +33,10 @@ static const char *const duels[] = { "1", "8", "40" };
 static const run_heed_way way = { HEED_PROGRAM,
                                   "HEED_DEVICE=cpu HEED_BOARD=board.db HEED_CACHE=\"$PWD/cache\"" };
 
-static void crown(void **state, const char *name)
+static void lead(void **state, const char *name)
 {
     run_heed_must(state, &way, "rm -f board.db*", 0);
-    crown_source(state, name, SPEC, 1e-3);
+    leader_source(state, name, SPEC, 1e-3);
 }
 
 /* Runs a line that must exit with 0 and returns all that it said, which the next call forgets. */
@@ -94,8 +94,8 @@ static const json_t *leader_of(const json_t *json)
     return leader;
 }
 
-/* A slow source loses its title to what heed plans, once both have been timed side by side twice,
- * and the trials say so. */
+/* A slow source loses the lead to heed's plan, once both have been timed side by side twice, and
+ * the trials say so. */
 static void a_slow_one_is_beaten(void **state)
 {
     if (!can_hold())
@@ -106,7 +106,7 @@ static void a_slow_one_is_beaten(void **state)
     for (size_t i = 0; i < DUELS && !beaten; i++) {
         char line[400];
         snprintf(line, sizeof line, "DUEL=%s; " TUNE "'" SPEC "' --json", duels[i]);
-        crown(state, "plain");
+        lead(state, "plain");
         json_decref(json);
         json = run_heed_json(state, &way, line, 0);
         leader = leader_of(json);
@@ -145,20 +145,20 @@ static void evolution_meets_it(void **state)
     bool kept = true;
     for (size_t i = 0; i < DUELS && kept; i++) {
         snprintf(line, sizeof line, "DUEL=%s; %s", duels[i], lines[0]);
-        crown(state, "plain");
+        lead(state, "plain");
         said = says(state, line, "");
         assert_null(strstr(said->err, "stays leader"));
         kept = leads(state, "plain");
     }
     assert_false(kept);
-    crown(state, "plain");
+    lead(state, "plain");
     said = says(state, lines[1], "");
     assert_null(strstr(said->err, "cannot be met"));
     /* A source that somebody gave is somebody's work also where nothing beats it. */
     scratch_script_write(state, "useless", useless);
     kept = true;
     for (size_t i = 0; i < DUELS && kept; i++) {
-        crown(state, "plain");
+        lead(state, "plain");
         snprintf(line, sizeof line, "DUEL=%s; %s", duels[i], lines[2]);
         says(state, line, "champion origin");
         kept = leads(state, "origin"); /* heed's plan is faster, where the duel can tell */
@@ -174,7 +174,7 @@ static void evolution_meets_it(void **state)
  */
 static void what_cannot_be_met_says_why(void **state)
 {
-    crown(state, "syntax");
+    lead(state, "syntax");
     json_t *json = tune(state, "");
     const json_t *leader = leader_of(json);
     assert_false(json_is_true(json_object_get(leader, "beaten")));
@@ -183,14 +183,14 @@ static void what_cannot_be_met_says_why(void **state)
     assert_true(leads(state, "syntax"));
     if (!can_hold())
         return;
-    crown(state, "plain");
+    lead(state, "plain");
     says(state, "GIVEN=0.01; " TUNE "--seed 3 '" SPEC "'", "there was no time to meet it");
     assert_true(leads(state, "plain"));
 }
 
-/* One that does not do any more what it got its title for loses it: else whoever refuses to be met
- * would lead for ever. */
-static void who_will_not_be_met_has_lost(void **state)
+/* A leader that cannot be run any more loses the lead: else one that refuses to be timed would lead
+ * for ever. */
+static void leader_that_will_not_run_loses(void **state)
 {
     static const struct {
         const char *leader, *line, *part;
@@ -206,7 +206,7 @@ static void who_will_not_be_met_has_lost(void **state)
     if (!can_hold())
         skip();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        crown(state, rows[i].leader);
+        lead(state, rows[i].leader);
         assert_true(leads(state, rows[i].leader));
         says(state, rows[i].line, rows[i].part);
         assert_false(is_ranked(state, rows[i].leader));
@@ -220,7 +220,7 @@ int main(void)
         cmocka_unit_test(a_slow_one_is_beaten),
         cmocka_unit_test(evolution_meets_it),
         cmocka_unit_test(what_cannot_be_met_says_why),
-        cmocka_unit_test(who_will_not_be_met_has_lost),
+        cmocka_unit_test(leader_that_will_not_run_loses),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

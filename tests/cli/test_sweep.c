@@ -128,8 +128,7 @@ static void test_record(void **state)
     assert_non_null(strstr(said.err, "other"));
 }
 
-/* A time that the machine cannot reach, here one that the file has, is none that a search follows.
- */
+/* A search does not follow a time that the machine cannot reach, here one from the file. */
 static void test_impossible(void **state)
 {
 #define IMPOSSIBLE                                                                            \

@@ -15,8 +15,8 @@
  *     orders are a race, whether or not they did harm. Within a warp only a warp barrier orders
  * them; shuffles and matrix instructions do not, as on the device.
  *   - copies of boxes are done some turns after they were started, in an order that the seed says,
- *     and products of wgmma when they are waited for; what they fill is NaN until then, and what
- *     they read must be left alone. Ordinary stores that they shall see need their fence.
+ *     and products of wgmma when they are waited for; their output is NaN until then, and their
+ * input must be left alone. Ordinary stores that they shall see need their fence.
  *   - barriers in shared memory that were not made, too many arrivals or bytes, a phase that a
  *     thread may miss, copies, stores or products that nobody has waited for: the run ends.
  *   - stores to another block of the cluster come some turns later, too. Blocks must be known to

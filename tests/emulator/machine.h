@@ -30,7 +30,7 @@
 #define SITES_MAX 512 /* a power of 2 */
 #define LOG_MAX 1024
 
-/* A line of a source file, as an index into machine.files and a line number; 0 is none. */
+/* A line of a source file, as an index into machine.files and a line number; 0: no line. */
 typedef uint32_t site;
 
 /* Actors other than threads, and barriers in shared memory, of a block. */

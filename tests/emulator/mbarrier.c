@@ -1,8 +1,8 @@
 /*
  * mbarrier.c - barriers in shared memory
  *
- * A phase gathers the clocks of those who arrive; who waits for it gets them when it is over, along
- * with the copies that it counted.
+ * A phase gathers the clocks of the threads that arrive; threads that wait get them when it is
+ * over, along with the copies that it counted.
  */
 #include "emulator/machine.h"
 

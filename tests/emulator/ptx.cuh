@@ -3,7 +3,7 @@
  *
  * A kernel that is compiled with this file included first (-include) finds the include guard set
  * and takes these prototypes for the real ones. Their meaning is said there. Arithmetic is done
- * here; what touches shared memory or waits is the machine's affair. Macros at the end tell it
+ * here; the machine does everything that touches shared memory or waits. Macros at the end tell it
  * which line of the kernel asks.
  */
 #ifndef HEED_PTX_CUH

@@ -1,5 +1,5 @@
 /*
- * fake_peer.c - a child process that is none
+ * fake_peer.c - a pretended child process
  */
 #include "fake_peer.h"
 

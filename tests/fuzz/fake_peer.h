@@ -1,5 +1,5 @@
 /*
- * fake_peer.h - a child process that is none: a peer that answers with the lines of an input
+ * fake_peer.h - a pretended child process: a peer that answers with the lines of an input
  *
  * Starting a program for every input would take most of the time. The linker puts these functions
  * in the place of those that lab/trial/peer/peer.c starts, feeds and ends a child with; its pipes

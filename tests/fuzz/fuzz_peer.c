@@ -1,8 +1,8 @@
 /*
  * fuzz_peer.c - peers that answer anything
  *
- * An input is what a peer says, line by line (fake_peer.h), to every request that there is. One
- * that begins with 'D' is from a peer on a device.
+ * An input is what a peer says, line by line (fake_peer.h), to every kind of request. One that
+ * begins with 'D' is from a peer on a device.
  */
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *
  * An input is a wisdom text as it is in a file. One that begins with 'L' gives only the lines:
  * header, count and hash are added, which no fuzzer could guess. In it, byte 1 stands for the
- * columns device, cpu, threads and build of this machine, and byte 2 for the name of a kernel that
- * there is.
+ * columns device, cpu, threads and build of this machine, and byte 2 for the name of an existing
+ * kernel.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -298,7 +298,7 @@ static unsigned char *compute_answer(const gpu_scene *scene)
     return output;
 }
 
-/* Two roundings of outputs up to 2, and as much again; what is wrong is wrong by far more. `heed
+/* Two roundings of outputs up to 2, and as much again; a wrong kernel is off by far more. `heed
  * verify` is for the rest. */
 void gpu_scene_check(const gpu_scene *scene, const unsigned char *output, const char *what)
 {

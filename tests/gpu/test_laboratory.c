@@ -128,9 +128,9 @@ static bool plan_leads(const json_t *said)
     return !is_source(first_of(said, "rows"));
 }
 
-/* A source with a title leads, however slow it is. The ranking's first one gets it; what follows
- * has to know its name. */
-static bool crowned(const json_t *said)
+/* A promoted source leads, however slow it is. The first in the ranking is promoted; later commands
+ * need its name. */
+static bool promote_source(const json_t *said)
 {
     lab_record *record;
     lab_error error;
@@ -153,7 +153,7 @@ static bool source_leads(const json_t *said)
     return strcmp(text_of(first_of(said, "rows"), "kernel"), getenv("source")) == 0;
 }
 
-/* The champion took the title from the naive kernel. */
+/* The champion took the lead from the naive kernel. */
 static bool evolved(const json_t *said)
 {
     return integer_of(said, "launched") > 0 && is_true(said, "verified") &&
@@ -170,7 +170,7 @@ static bool passes(const json_t *said)
 }
 
 /* The source was met side by side, twice, and lost. */
-static bool dethroned(const json_t *said)
+static bool source_lost(const json_t *said)
 {
     const json_t *leader = json_object_get(first_of(said, "shapes"), "leader");
     return strcmp(text_of(leader, "name"), getenv("source")) == 0 && is_true(leader, "beaten") &&
@@ -184,7 +184,7 @@ static bool source_is_gone(const json_t *said)
     return strcmp(text_of(row, "kernel"), getenv("source")) != 0 && is_true(row, "promoted");
 }
 
-/* The naive kernel led, and lost its title to another, which has to be known to what follows. */
+/* The naive kernel led, and lost the lead to another, whose name later commands need. */
 static bool tuned(const json_t *said)
 {
     const json_t *shape = first_of(said, "shapes"), *again = json_object_get(shape, "again");
@@ -293,15 +293,15 @@ static const step steps[] = {
       "\"$heed\" evolve \"$problem\" --proposer regions --trials 2 --board source.db --json", 0,
       proposed },
     { "heed's plan leads", "\"$heed\" board --board source.db --json", 0, plan_leads },
-    { "a source is given the title", "\"$heed\" board --ranking --board source.db --json", 0,
-      crowned },
+    { "a source is promoted", "\"$heed\" board --ranking --board source.db --json", 0,
+      promote_source },
     { "it leads", "\"$heed\" board --board source.db --json", 0, source_leads },
     { "gate: the plan beside it", "\"$heed\" gate --board source.db --seconds 2 --json", 0,
       passes },
     { "tune, which meets it",
       "\"$heed\" tune \"$problem\" --board source.db --seconds 60 --trials 2 --peers none --rivals "
       "0.1 --duel 2 --insights none --json",
-      0, dethroned },
+      0, source_lost },
     { "it leads no more", "\"$heed\" board --board source.db --json", 0, source_is_gone },
     { "a naive kernel leads",
       "\"$heed\" bench \"$problem\" --kernel $naive --peers none --seconds 0.05 --json >naive.json "

@@ -43,7 +43,7 @@ static bool is_aligned(const void *data, const heed_strides *strides)
 #define MULTIPROCESSORS 2
 
 /* The host's facts about an imaginary device, on which under a mask two heads are worked on at a
- * time, so that there are several sections, the last one of them not full. */
+ * time, which makes several sections, the last one of them not full. */
 static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
                               const emulated_kernel *kernel)
 {

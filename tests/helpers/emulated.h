@@ -23,9 +23,9 @@ typedef struct emulated {
     char worst[EMULATOR_TEXT_SIZE];
 } emulated;
 
-/* emulated_subject() returns @it, of which the first two members are set, as a subject. It is
- * launched on an imaginary device, with what its splits leave merged both ways, by the last block
- * and by a second kernel, which must agree. */
+/* emulated_subject() returns @it, whose first two members are set, as a subject. It is launched on
+ * an imaginary device, with what its splits leave merged both ways, by the last block and by a
+ * second kernel, which must agree. */
 lab_subject emulated_subject(emulated *it);
 
 /* emulated_needs() fills in what any kernel here needs: no workspace; and that nobody knows how

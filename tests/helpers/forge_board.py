@@ -3,7 +3,7 @@
 Copies BOARD to FOLDER/0.db, FOLDER/1.db, ... and changes one thing in each: a column of a row, a row that goes, a row
 that comes, two rows that change places. The triggers that would forbid it are dropped, and made again. FOLDER/list
 names what was done, a line for each file. With LINKS the one thing is that all links after these go, with their runs
-and events, and that SQLite forgets that there were more.
+and events, and that SQLite forgets the rest.
 """
 import shutil
 import sqlite3
@@ -70,12 +70,12 @@ def forge_all():
             more[2:4] = row[2:4]
         forge(f"insert {table}", (f"INSERT INTO {table} VALUES ({marks})", more))
 
-    # The changes that pay: a title for another, an old figure that counts again, samples of another.
+    # The changes that pay: a promotion of another, an old figure that counts again, samples of another.
     titled, = db.execute("SELECT trial FROM promotion").fetchone()
     slow, = db.execute("SELECT max(id) FROM trial").fetchone()
-    forge("a title", ("INSERT INTO promotion (trial, over, at, reason) VALUES (?, ?, 'now', 'me')", (slow, titled)))
-    forge("the title of another", ("UPDATE promotion SET trial = ?", (slow,)))
-    forge("no title", "DELETE FROM promotion", "DELETE FROM link WHERE kind = 'promotion'")
+    forge("a promotion", ("INSERT INTO promotion (trial, over, at, reason) VALUES (?, ?, 'now', 'me')", (slow, titled)))
+    forge("the promotion of another", ("UPDATE promotion SET trial = ?", (slow,)))
+    forge("no promotion", "DELETE FROM promotion", "DELETE FROM link WHERE kind = 'promotion'")
     forge("a trial that never was", ("DELETE FROM trial WHERE id = ?", (titled,)),
           ("DELETE FROM link WHERE kind = 'trial' AND name = ?", (str(titled),)))
     forge("samples change places", "UPDATE sample SET trial = -trial WHERE trial < 3",

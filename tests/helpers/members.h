@@ -6,10 +6,10 @@
 
 #include <jansson.h>
 
-/* A text, or "" if the member is none. */
+/* A text, or "" if the member is not a text. */
 const char *text_of(const json_t *object, const char *member);
 
-/* A number, and an integer. Both fail the test if the member is none. */
+/* A number, and an integer. Both fail the test if the member is not one. */
 double number_of(const json_t *object, const char *member);
 json_int_t integer_of(const json_t *object, const char *member);
 

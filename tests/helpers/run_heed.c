@@ -16,7 +16,7 @@
 
 #include "scratch.h"
 
-/* A function of the shell, which also sets n to the number of trials that there are. */
+/* A function of the shell, which also sets n to the number of trials. */
 static const char await_trials[] =
     "await_trials() { for i in $(seq 3000); do "
     "n=$(heed board check --board \"$1\" 2>/dev/null | head -1 | cut -d' ' -f1); "

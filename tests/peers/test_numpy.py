@@ -96,9 +96,9 @@ def error_bounds(kind, lse, spread, reach, dim, keys):
 
     An element of O is a mean of V; spread is the same mean of |V|. Rounding the weights and the result
     to the type costs one unit each. Beside that everything is float32: a logit is a sum of dim_qk
-    products and each step of it is rounded to a unit of reach, the largest sum |q k| of the row; what
-    the logit is off, the weight is off relatively. Roundings add up as the square root of their number,
-    here and in the sum over the keys.
+    products and each step of it is rounded to a unit of reach, the largest sum |q k| of the row;
+    the error of a logit is the relative error of its weight. Roundings add up as the square root of
+    their number, here and in the sum over the keys.
     """
     float32 = ROUNDING["f32"]
     relative = float32 * (8 + (2 + np.sqrt(dim)) * reach + np.sqrt(keys))

@@ -60,7 +60,7 @@ typedef struct record_looked {
     char text[256];
 } record_looked;
 
-/* record_show() returns that field of the trial @id, of which there must be one. */
+/* record_show() returns that field of the trial @id, which must have it. */
 record_looked record_show(lab_record *record, int64_t id, const char *section, size_t row,
                           const char *name);
 

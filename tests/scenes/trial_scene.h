@@ -41,7 +41,7 @@ bool scene_try(trial_scene *scene, const char *name, long long value, const lab_
 /* scene_is_right() says whether O and LSE are those of the problem. */
 bool scene_is_right(const trial_scene *scene);
 
-/* scene_only_child() returns the child of this thread that there is. */
+/* scene_only_child() returns the one child of this thread. */
 pid_t scene_only_child(void);
 
 #endif /* TRIAL_SCENE_H */

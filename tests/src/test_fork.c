@@ -2,9 +2,9 @@
  * test_fork.c - a context that was inherited by fork(), in the child
  *
  * The child has neither the threads nor the device, and locks that another thread held stay held.
- * Every call in it must return: plans of a CPU go on with the one thread that there is, all the
- * rest is an error, and destroying destroys. A child that hangs is killed by its alarm, which is a
- * failure here.
+ * Every call in it must return: plans of a CPU go on with the only thread, all the rest is an
+ * error, and destroying destroys. A child that hangs is killed by its alarm, which is a failure
+ * here.
  */
 #include <setjmp.h>
 #include <stdarg.h>

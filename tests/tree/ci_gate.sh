@@ -15,7 +15,7 @@ EOF
 chmod +x "$work/heed"
 touch "$work/board.db"
 
-# The script with the settings $3..., where heed answers $1, ends with $2; what was asked is in asked.
+# The script with the settings $3..., where heed answers $1, ends with $2; the questions are in asked.
 expect() {
     printf '%b' "$1" >"$work/answers"
     : >"$work/asked"

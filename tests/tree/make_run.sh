@@ -44,7 +44,7 @@ grep -Eqx 'killed ([1-9][0-9]*)/\1, accepted ([0-9]+)/\2' "$folder/run/selftest.
     exit 1
 }
 
-# Folders differ, and so do the rivals that there are.
+# Folders differ, and so do the available rivals.
 same() {
     sed -n "$1" "$2" | sed -e "s,$folder,build/release,g" -e 's/--peers .*/--peers .../'
 }

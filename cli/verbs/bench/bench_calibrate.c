@@ -133,7 +133,7 @@ static cli_exit print_json(const lab_bench *bench, double detect, const lab_benc
         "calibration");
 }
 
-/* The worst that happened; what cannot be detected is an answer, not a failure. */
+/* The worst that happened. A difference that cannot be detected is an answer, not a failure. */
 static cli_exit verdict(const lab_bench_calibration *rows, size_t count)
 {
     lab_bench_outcome worst = LAB_BENCH_OK;

@@ -49,7 +49,7 @@ static json_t *summary_json(const lab_summary *s)
                      cli_json_real(s->mean), "mad", cli_json_real(s->mad));
 }
 
-/* How the device was; what it does not tell is null. */
+/* The state of the device; null for each figure that it does not report. */
 static json_t *state_of(const heed_device_state *state)
 {
     return json_pack(

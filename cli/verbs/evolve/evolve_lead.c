@@ -240,8 +240,7 @@ static heed_status meet_leaders(lead_run *it, bool *again)
                                                             { start, stop, leader } };
     }
     contest.count = it->count;
-    /* With several problems two wins are needed, also where it meets somebody on one of them alone.
-     */
+    /* With several problems two wins are needed, even if only one of them has a leader to meet. */
     const size_t least = run->sweep.problems.count > 1 ? 2 : 1;
     if (status == HEED_OK && it->count >= least)
         status = evolve_contest_run(&contest, &yes);

@@ -80,7 +80,7 @@ bool source_falls(evolve_sources *all, size_t number, size_t shape, const lab_be
     return true;
 }
 
-/* One that breaks in the middle has lost; what breaks the laboratory shows again. */
+/* A source that breaks in the middle has lost; an error of the laboratory will show again. */
 static heed_status break_off(const source_desk *a, const source_desk *b, bool *yes)
 {
     evolve_sources *all = a->all;

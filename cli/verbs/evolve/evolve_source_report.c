@@ -10,8 +10,8 @@
 static void print_counts(const evolve_sources *all)
 {
     const evolve_run *run = all->run;
-    cli_message("run %lld of the board, %s asked in the way %s: %zu sources tried, %lld right on "
-                "all problems, %lld answers refused, %lld challenges of a champion%s%s%s%s",
+    cli_message("run %lld of the board, proposer %s, strategy %s: %zu sources tried, %lld right on "
+                "all problems, %lld answers rejected, %lld challenges of a champion%s%s%s%s",
                 (long long)run->session.run, all->proposer_name, lab_way_name(all->way),
                 all->count > 0 ? all->count - 1 : 0, (long long)run->bred.timed,
                 (long long)all->refused, (long long)run->challenges,

@@ -9,11 +9,11 @@
 
 /* The row of option tables, whose choices are in the order of lab_insight_mode. */
 extern const char *const insight_modes[];
-#define CLI_OPTION_INSIGHTS                                                                      \
-    OPT_CHOICE("insights", 0, "HOW", insight_modes, "measured",                                  \
-               "What to tell the guide about a kernel's limits: none; static, what its machine " \
-               "code says; measured, also what hardware counts and what 'heed ablate' finds "    \
-               "of each champion, in 15 % of the time at most")
+#define CLI_OPTION_INSIGHTS                                                                        \
+    OPT_CHOICE("insights", 0, "HOW", insight_modes, "measured",                                    \
+               "Facts about a kernel's limits for the guide: none; static: from its machine "      \
+               "code; measured: also hardware counters and 'heed ablate' of each champion, in 15 " \
+               "% of the time at most")
 
 /* insight_report.c: a table of what is known; the same as JSON. */
 cli_exit insight_print(const lab_insight *it);

@@ -19,7 +19,7 @@ static json_t *json_prediction(const inspect_row *row)
                      cli_json_real(row->roofline / row->predicted));
 }
 
-/* Every class, also those of which there is nothing. */
+/* Every class, also those without instructions. */
 static json_t *json_counts(const lab_sass_counts *counts)
 {
     json_t *all = json_pack("{s:I}", "total", (json_int_t)counts->total);

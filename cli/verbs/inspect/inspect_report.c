@@ -41,7 +41,7 @@ static void add_number(lab_table *table, int64_t number)
 /* Resources of a launch                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Bytes stored and loaded; what matters is whether there are any. */
+/* Bytes stored and loaded; callers ask only whether there are any. */
 static int64_t spills_of(const inspect_row *row)
 {
     bool known = row->code.spill_stores >= 0 && row->code.spill_loads >= 0;

@@ -1,9 +1,9 @@
 /*
  * field.h - fields of JSON that must be what they should be
  *
- * The first one that is not is told, with file, place, value and what it must be; what is read
- * after that is of no interest. A field that is null or not there is absent: a fault only if it
- * @must be there.
+ * The first wrong field is reported, with file, place, value and what it must be; fields read after
+ * that do not matter. A field that is null or not there is absent: a fault only if it @must be
+ * there.
  */
 #ifndef CLI_FIELD_H
 #define CLI_FIELD_H
@@ -23,8 +23,8 @@ void field_enter(field_reader *r, const char *format, ...) __attribute__((format
  * must be: @wanted. */
 void field_fail(field_reader *r, const char *name, const json_t *value, const char *wanted);
 
-/* A text; NULL: absent. field_word(): one of @words, of which the last is NULL and which
- * @wanted lists. */
+/* A text; NULL: absent. field_word(): one of @words, which end with NULL and which @wanted lists.
+ */
 const char *field_text(field_reader *r, const json_t *object, const char *name, bool must);
 const char *field_word(field_reader *r, const json_t *object, const char *name, bool must,
                        const char *const *words, const char *wanted);

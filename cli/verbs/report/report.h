@@ -109,8 +109,8 @@ typedef struct report_records {
     size_t set_count;
 } report_records;
 
-/* report_find() reads the records that the operands name: files, or folders that hold some, of
- * which the newest date of each device is taken. A failure has been printed. Free also then. */
+/* report_find() reads the records that the operands name: files, or folders that hold some: the
+ * newest date of each device is taken. A failure has been printed. Free also then. */
 cli_exit report_find(report_records *records, const cli_args *args);
 void report_records_free(report_records *records);
 

@@ -38,7 +38,7 @@ static void free_trial(report_trial *trial)
             free((char *)(uintptr_t)*text_at(&trial->row, i));
 }
 
-/* ISO 8601 as the board has it, in seconds since 1970; 0 if it is none. */
+/* Seconds since 1970 of an ISO 8601 time as the board has it; 0 if @text is not one. */
 static double seconds_of(const char *text)
 {
     struct tm utc = { 0 };

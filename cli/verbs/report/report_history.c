@@ -11,7 +11,7 @@
 #include "report.h"
 #include "report/html_plot.h"
 
-/* May times of the two stand beside each other? */
+/* May times of the two be compared? */
 static bool comparable(const report_set *a, const report_set *b)
 {
     const report_record *x = report_newest(a), *y = report_newest(b);
@@ -193,8 +193,7 @@ void report_history(lab_page *page, const report_records *records)
     for (size_t i = 0; i < count; i++)
         print_pair(page, &pairs[i]);
     if (count == 0 && records->set_count > 1)
-        lab_page_paragraph(page,
-                           "None of these records stand beside each other: they are of "
-                           "different devices or problems, cold and hot, or by another clock.");
+        lab_page_paragraph(page, "No two of these records can be compared: they differ in device, "
+                                 "problem, clock, or cold and hot caches.");
     free(pairs);
 }

@@ -55,7 +55,7 @@ static bool open_trial(mistaken *it, const heed_problem *problem)
     return lab_trial_open(&it->candidate.trial, &candidate, &it->limits, &it->candidate.outcome);
 }
 
-/* A kernel that cannot be launched was not judged: it is skipped, and not killed by that. */
+/* A kernel that cannot be launched was not judged: it counts as skipped, not as killed. */
 static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
 {
     mistaken *it = data;

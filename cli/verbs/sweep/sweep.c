@@ -86,7 +86,7 @@ static const lab_try *next_finalist(const lab_sweep *run)
     return NULL;
 }
 
-/* All finalists go through the gates; who is refused is none. */
+/* Puts all finalists through the gates and drops those that fail. */
 static cli_exit verify_finalists(lab_sweep *run)
 {
     const lab_try *one;

@@ -8,10 +8,10 @@
  * Every trial of a search is on the board before the next one begins; a run that was interrupted is
  * done again with the answers of the board in the place of those of the device.
  *
- * All of it has to be done in the seconds that there are. Each stage ends at its share of them, and
- * looks at the clock between two pieces of work: the start of a rival, one problem beside one
- * rival, a point that is compiled and timed, a problem on which two kernels take turns. Only the
- * unit of work under way then may take longer; a verification is broken off.
+ * All of it has to be done in the given seconds. Each stage ends at its share of them, and looks at
+ * the clock between two pieces of work: the start of a rival, one problem beside one rival, a point
+ * that is compiled and timed, a problem on which two kernels take turns. Only the unit of work
+ * under way then may take longer; a verification is broken off.
  */
 #ifndef CLI_TUNE_H
 #define CLI_TUNE_H
@@ -137,7 +137,7 @@ cli_exit tune_find_spaces(const tune_run *tune, tune_shape *shape);
  * that have a new champion. */
 cli_exit tune_time_all(tune_run *tune, bool after);
 
-/* tune_search.c: tune_search() searches for all problems, in the time that there is. */
+/* tune_search.c: tune_search() searches for all problems, in the time that is left. */
 cli_exit tune_search(tune_run *tune);
 
 /* One space at work on one problem. tune_job_take() makes a point that took @seconds, at the

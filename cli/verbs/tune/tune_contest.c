@@ -271,8 +271,8 @@ static cli_exit hold(tune_run *tune, bool lead)
 /* Board                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Adds the rounds of a contest, of which the first one has the number @attempt; *@id is that of the
- * second one. */
+/* Adds the rounds of a contest: the first one has the number @attempt; *@id is that of the second
+ * one. */
 static heed_status record_rounds(tune_run *tune, tune_shape *shape, const tune_contest *contest,
                                  int attempt, int64_t *id, lab_error *error)
 {

@@ -88,8 +88,7 @@ static cli_exit plan_champion(tune_run *tune, tune_shape *shape)
         shape->foreign = *shape->champion != '\0';
         if (shape->foreign)
             cli_message(
-                "%s: %s, which leads the board, cannot be planned: what comes out will meet "
-                "it",
+                "%s: %s leads the board and cannot be planned: the result will be timed against it",
                 shape->spec, shape->champion);
         shape->promoted = 0;
         status = heed_plan_create(&plan, tune->bench.context, &shape->source->problem,

@@ -13,7 +13,7 @@
 
 #define LEAST_SECONDS 0.05 /* less is not worth a process */
 
-/* A winner without a proof is none. */
+/* A winner that is not proven has not won. */
 static void lose(tune_shape *shape, const char *why)
 {
     if (shape->lead.won)

@@ -154,7 +154,7 @@ static double weight_left(const tune_shape *shape, size_t from)
     return (double)(shape->space_count - from) + (from == 0);
 }
 
-/* Of so many trials, 0 for any, the part for space number @at; what evolution gets is left out. */
+/* The share of space number @at in @trials (0: any number), without the share of evolution. */
 static int64_t trials_of(const tune_shape *shape, size_t at, int64_t trials)
 {
     double share = SWEEPS_SHARE * (double)trials * (at == 0 ? 2 : 1) / weight_left(shape, 0);

@@ -124,8 +124,8 @@ static const uint32_t *words_at(const image *it, uint64_t table, uint64_t index,
     return (const uint32_t *)(const void *)(it->data + table) + index;
 }
 
-/* Symbols, by the GNU table of hashes: those that can be found are in chains, of which the last one
- * has an odd hash. 0: it cannot be read. */
+/* Symbols, by the GNU table of hashes: those that can be found are in chains, whose last one has an
+ * odd hash. 0: it cannot be read. */
 static uint64_t count_by_chains(const image *it, uint64_t table)
 {
     const uint32_t *head = words_at(it, table, 0, 4);

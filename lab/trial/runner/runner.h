@@ -10,8 +10,8 @@
 
 #include "lab/trial/wire.h"
 
-/* An answer that is being put together. All of these are async-signal-safe; what does not fit is
- * cut. */
+/* An answer that is being put together. All of these are async-signal-safe; an answer that does not
+ * fit is cut. */
 typedef struct runner_line {
     size_t length;
     char text[LAB_WIRE_LINE];

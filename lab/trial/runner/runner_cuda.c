@@ -6,9 +6,9 @@
  * goes to 4, what the compiler said to 5 heed_candidate_cuda probe DEVICE is the device well?
  *     heed_candidate_cuda BYTES run                                run what the orders say
  *
- * Only device code is foreign, so nothing of it runs in this process but on the device; what it can
- * do is to lose that, or never to end, and then the process is ended. The compiler reads foreign
- * text: it is loaded first, and then all files but its own are out of reach.
+ * Only device code is foreign, so none of it runs in this process, only on the device. The worst it
+ * can do is to lose the device, or never to end, and then the process is ended. The compiler reads
+ * foreign text: it is loaded first, and then all files but its own are out of reach.
  */
 #include <errno.h>
 #include <inttypes.h>

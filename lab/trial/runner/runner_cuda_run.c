@@ -253,7 +253,7 @@ static void serve(runner *it)
         else if (strcmp(line, "run\n") == 0)
             run(it);
         else
-            runner_fail_system("a request that there is not");
+            runner_fail_system("an unknown request");
     }
 }
 

@@ -15,7 +15,7 @@ typedef struct lab_mutant_source {
     const char *does;
     const char *gate; /* that is meant to stop it: see lab_judge_name(); NULL: it is honest */
     const char *spec;
-    const char *text; /* of its file; what is compiled is lab_mutant_source_whole() */
+    const char *text; /* of its file; lab_mutant_source_whole() is compiled */
 } lab_mutant_source;
 
 /* lab_mutant_source_at() returns the @index-th source; NULL past the last. */

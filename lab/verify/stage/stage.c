@@ -1,5 +1,5 @@
 /*
- * stage.c - the tensors of one execution, laid out so that misdeeds show
+ * stage.c - the tensors of one execution, laid out so that forbidden accesses show
  */
 #include "lab/verify/stage/stage.h"
 

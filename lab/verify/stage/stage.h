@@ -1,5 +1,5 @@
 /*
- * stage.h - the tensors of one execution, laid out so that misdeeds show
+ * stage.h - the tensors of one execution, laid out so that forbidden accesses show
  *
  * Values are the inputs of a problem as the laboratory keeps them. Tensors are what a kernel gets
  * to see: a copy of the values, and outputs and workspace filled with rubbish, each in a region of

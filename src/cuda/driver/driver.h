@@ -218,7 +218,7 @@ typedef struct heed_driver {
     void *library;
     char path[256]; /* of the file, as far as it is known */
     int version;    /* CUDA's: 1000 * major + 10 * minor; also set where it is too old */
-    bool empty;     /* it knows that there is no device, and answers nothing more */
+    bool empty;     /* no device was found; it answers nothing more */
 } heed_driver;
 
 /* heed_driver_get() sets *@driver to the process's driver, which the first call loads and starts

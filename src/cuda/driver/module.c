@@ -44,7 +44,7 @@ cu_function *heed_cuda_function_handle(const heed_cuda_function *function)
 /* Modules                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* A driver need not take the code of a compiler of a later major version; what to do then. */
+/* A driver may refuse the code of a compiler of a later major version: says what to do then. */
 static void hint_at_compiler(const heed_cuda *cuda, char *text, size_t size)
 {
     const heed_nvrtc *nvrtc;

@@ -58,7 +58,7 @@ typedef struct heed_nvrtc_try {
 
 #define HEED_NVRTC_TRIES_MAX 64
 
-/* Everything that a search has looked at, in order; what does not fit is left out. */
+/* Everything that a search has looked at, in order, as far as it fits. */
 typedef struct heed_nvrtc_search {
     heed_nvrtc_try tries[HEED_NVRTC_TRIES_MAX];
     int count;

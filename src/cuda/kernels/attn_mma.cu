@@ -6,8 +6,8 @@
  * HEED_BLOCK_ROWS rows of queries, each warp its share; the groups take turns at the tiles of
  * HEED_TILE_KEYS keys, each with a ring of HEED_STAGES stages of its own, and are merged at the
  * end. Blocks may share the keys of the same rows (splits); the last one of them to finish merges
- * their parts, or heed_combine does. Here is how a block walks through its tiles; what it does to
- * them is in mma_*.cuh.
+ * their parts, or heed_combine does. Here is how a block walks through its tiles; mma_*.cuh has the
+ * work on a tile.
  *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_CAUSAL), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether addresses may be no multiples of 16 (HEED_UNALIGNED):

@@ -138,7 +138,7 @@ HEED_DEVICE int compute(const heed_cuda_mapped_args *m)
     w.at.row_group = HEED_ROW_GROUPS == 1 ? 0 : group % HEED_ROW_GROUPS;
     w.at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     w.at.team = w.at.rank * HEED_KEY_GROUPS + w.at.key_group;
-    (void)group; /* of which there may be only one */
+    (void)group; /* there may be only one */
     w.clean.stage = w.at.key_group;
     w.clean.parity = 0;
     w.tile = tile_at(w.clean);

@@ -15,7 +15,7 @@
 typedef struct tile_source {
     const u8 *rows; /* the first one */
     i64 stride;     /* bytes from one to the next */
-    u32 valid;      /* rows that there are; the others are zeros */
+    u32 valid;      /* rows that exist; the others are zeros */
     u32 lane;
     u32 key;      /* of the first row */
     u32 bad_smem; /* where keys are noted whose values are not finite; 0: not looked for */

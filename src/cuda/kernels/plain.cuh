@@ -171,8 +171,7 @@ HEED_DEVICE void plain_scale(float o[PLAIN_COLUMNS], float *sum, float factor)
         o[c] *= factor;
 }
 
-/* Takes the 32 keys from @key on, of which the row sees those below @end. @own is the lane's score.
- */
+/* Takes the 32 keys from @key on; the row sees those below @end. @own is the lane's score. */
 HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32 key, u32 end,
                            float own)
 {

@@ -16,8 +16,8 @@ HEED_DEVICE u32 ptx_mul_hi(u32 x, u32 y)
     return r;
 }
 
-/* The same value, of which the compiler knows no more where it comes from: it keeps it in a
- * register instead of computing it again. */
+/* The same value, with its origin hidden from the compiler, which then keeps it in a register
+ * instead of computing it again. */
 HEED_DEVICE u32 ptx_keep(u32 x)
 {
     asm volatile("mov.u32 %0, %0;" : "+r"(x));
@@ -105,8 +105,7 @@ HEED_DEVICE float ptx_max(float x, float y)
     return r;
 }
 
-/* ---- 16-bit floats. Conversions round to nearest even; what is too large becomes infinity. ----
- */
+/* ---- 16-bit floats. Conversions round to nearest even; too large values become infinity. ---- */
 
 /* cvt.f32.f16 */
 HEED_DEVICE float ptx_f16_to_f32(u16 x)

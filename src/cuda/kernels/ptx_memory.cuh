@@ -113,7 +113,7 @@ HEED_DEVICE void ptx_min_shared_u32(u32 smem, u32 x)
 /* ---- global to shared memory, asynchronously ---- */
 
 /* cp.async.cg.shared.global.L2::128B: starts a copy of @bytes, 0 to 16, from @global to the 16 at
- * @smem, of which the rest becomes zero. Both addresses are multiples of 16. With 0 bytes @global
+ * @smem, and makes the rest of those zero. Both addresses are multiples of 16. With 0 bytes @global
  * is not read. */
 HEED_DEVICE void ptx_cp_async_16(u32 smem, const void *global, u32 bytes)
 {

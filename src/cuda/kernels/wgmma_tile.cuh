@@ -256,7 +256,7 @@ HEED_DEVICE void add_sums(state *st, float sum[ROWS16][2])
 }
 
 /* Weights that are made with too small a maximum are as exact, so long as none is too large for
- * float16: their @sum, of one lane's keys, says so. A NaN is none that fits. */
+ * float16: their @sum, of one lane's keys, says so. A NaN does not fit. */
 #define WEIGHTS_MAX 32768.0f
 
 HEED_DEVICE int weights_fit(float sum[ROWS16][2])

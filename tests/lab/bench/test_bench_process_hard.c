@@ -152,7 +152,7 @@ static void test_spares_little(void **state)
                 spared += (double)hard.odd / (double)(lab_rows(p) * p->dim_v);
         }
         print_message("%s: %.4f of the work of hard calls is spared\n", of[i], spared / 4000);
-        assert_true(spared / 4000 < 0.05); /* of which there are half of all calls at most */
+        assert_true(spared / 4000 < 0.05); /* at most half of all calls are hard */
         lab_bench_tensors_free(&tensors);
     }
     heed_context_destroy(context);

@@ -84,7 +84,7 @@ static void test_wrong(void **state)
     expect_fail("error", "");
 }
 
-static void test_misdeeds(void **state)
+static void test_forbidden_accesses(void **state)
 {
     lab_bench_candidate candidate = verify("divide", "b1 h1 s8 d8 f32", "normal");
     expect_fail("executes", "SIGFPE");
@@ -100,7 +100,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_honest),
         cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_misdeeds),
+        cmocka_unit_test(test_forbidden_accesses),
     };
 
     if (!can_hold_aloud())

@@ -180,8 +180,8 @@ static void test_tries_typical(void **state)
     lab_duel_free(&duel);
 }
 
-/* A side whose process is lucky or not, by up to a fifth, until it is renewed; what it shares with
- * the other one slows both down. */
+/* A side whose process is lucky or not, by up to a fifth, until it is renewed; a shared slowdown
+ * hits both sides. */
 typedef struct lucky {
     uint64_t seed;
     uint64_t common, own; /* of the stretch */
@@ -300,7 +300,7 @@ static heed_status play(void *data, size_t index, int round, lab_duel_options op
     return lab_duel_run(here, &a, &b, &options);
 }
 
-/* Plays all rounds that there are; returns how many shapes were won. */
+/* Plays all rounds; returns how many shapes were won. */
 static size_t hold(scene *s, lab_bout *bouts, bool each, heed_status *status)
 {
     lab_contest contest = {

@@ -1,8 +1,8 @@
 /*
  * test_measure_real.c - a real kernel beside itself on this machine, as it is and with a delay
  *
- * No time is asserted, but how often a verdict is wrong; what the machine does meanwhile may make
- * verdicts AMBIGUOUS and nothing worse.
+ * It asserts how often a verdict is wrong, not any time; a busy machine may make verdicts AMBIGUOUS
+ * and nothing worse.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -43,7 +43,7 @@ static void the_newest_figure_counts(void **state)
     assert_int_equal(record_scene_rows(record, &all, rows, 4), 3);
     assert_int_equal(rows[0].row.trial, now);
 
-    lab_error error; /* a title outweighs a figure of another day */
+    lab_error error; /* a promotion outweighs a figure of another day */
     record_expect(lab_record_promote(record, now, steady, "1.05 times as fast", &error), &error);
     record_expect(lab_record_promote(record, now, steady, "once more", &error), &error);
     assert_int_equal(record_scene_rows(record, &best, rows, 4), 1);
@@ -106,7 +106,7 @@ static void what_was_found_out(void **state)
     }
 }
 
-/* A leader that is refuted has no title, and the board is as heed made it. */
+/* A leader that is refuted leads no more, and the board is as heed made it. */
 static void a_leader_is_refuted(void **state)
 {
     char path[SCRATCH_PATH_SIZE];

@@ -43,8 +43,7 @@ static int64_t add_trial(lab_record *record, int64_t run, int64_t selftest, int 
     return record_append(record, &scene.trial);
 }
 
-/* A board with a row in each table; the second fastest has the title. Returns how many are ranked.
- */
+/* A board with a row in each table; the second fastest is promoted. Returns how many are ranked. */
 static size_t make_board(const char *path, record_row rows[TRIALS])
 {
     const lab_record_selftest selftest = {
@@ -131,7 +130,7 @@ static void every_forgery_is_found(void **state)
     assert_true(count > 200);
 }
 
-/* A forgery of which the chain itself says nothing, and the head of yesterday does. */
+/* A forgery that the chain itself does not show, but yesterday's head does. */
 static void a_lost_end_is_found_by_the_head(void **state)
 {
     char path[SCRATCH_PATH_SIZE], line[2048];

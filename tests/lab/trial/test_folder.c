@@ -60,7 +60,7 @@ static void test_no_place(void **state)
     lab_folder_remove(path);
 }
 
-/* Folders in it go too; what links lead to stays. */
+/* Folders in it go too; targets of links stay. */
 static void test_all_of_it_goes(void **state)
 {
     char path[LAB_FOLDER_SIZE], outside[SCRATCH_PATH_SIZE], name[LAB_FOLDER_SIZE + 40];

@@ -362,7 +362,7 @@ static void test_device(void **state)
     expect_reason(&rival, "There is no such kernel.");
     lab_rival_close(&rival);
 
-    /* A peer that knows nothing of devices answers, but is none. */
+    /* A peer that knows nothing of devices answers, but is no rival here. */
     lab_found naive = { .name = "naive", .path = HEED_BUILD_DIR "/peers/naive_peer" };
     answer = lab_rival_open_device(&rival, &naive, 1, "cuda:0", NULL);
     assert_int_equal(answer, LAB_ANSWER_UNSUPPORTED);

@@ -2,8 +2,8 @@
  * test_trial_cuda.c - CUDA candidates: their compiler in its sandbox, and the process that launches
  * them, behind the fake driver (fake_cuda.h)
  *
- * The fake runs no code; what it is told to do instead is enough to see that tensors go there and
- * come back, and what becomes of a launch that never ends or loses the device.
+ * The fake runs no code. It does enough to show that tensors go there and come back, and the
+ * outcome of a launch that never ends or loses the device.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -151,7 +151,7 @@ static void test_half_precision_has_its_own_budget(void **state)
     done(&half);
 }
 
-/* Column 0 of Q and K, of two keys, makes the logits; what is asked is whether row 0 is judged. */
+/* Column 0 of Q and K, of two keys, makes the logits; returns whether row 0 is judged. */
 static bool is_judged(const char *spec, double query, double key, double other, double value)
 {
     question q;

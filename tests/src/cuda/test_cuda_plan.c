@@ -135,7 +135,7 @@ static void test_overlap(void **state)
 /* Counters and workspaces                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* The buffers of @t with the workspace number @index; what is checked of one is where it begins. */
+/* The buffers of @t with the workspace number @index; only its beginning is checked. */
 static heed_buffers with_workspace(const trial *t, void *memory, int index)
 {
     heed_buffers buffers = t->buffers;

@@ -306,7 +306,7 @@ static void test_groups_that_are_not_packed(void **state)
     trial_end(&t);
 }
 
-/* No more blocks than multiprocessors, of which there are 132. */
+/* No more blocks than the 132 multiprocessors. */
 static void test_blocks_in_turn(void **state)
 {
     trial t;

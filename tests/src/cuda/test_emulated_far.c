@@ -2,7 +2,7 @@
  * test_emulated_far.c - the CUDA kernels on logits far from zero, on the emulator
  *
  * Scores are sums of two products of powers of two and small integers, so that they are exact in
- * float32 whatever their order; what the softmax makes of them is not a matter of rounding.
+ * float32 whatever their order; rounding does not decide the softmax of them.
  *
  *     test_emulated_far [sample]
  */

@@ -119,7 +119,7 @@ typedef enum mistake {
     NO_BARRIER,
     NO_WAIT_BEFORE_WRITE,
     NO_WAIT,
-    NO_COMMIT, /* so that there is nothing to wait for */
+    NO_COMMIT, /* which leaves nothing to wait for */
     MISTAKES
 } mistake;
 

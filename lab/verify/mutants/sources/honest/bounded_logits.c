@@ -1,7 +1,7 @@
 /* bounded_logits: takes no maximum off the logits if all numbers of Q and K are so small that none
  * is needed; honest */
 
-/* The largest number of a tensor; infinite if one is none. */
+/* The largest number of a tensor; infinite if one is NaN. */
 static double largest(const float *data, int64_t batch, int64_t seq, int64_t heads, int64_t dim,
                       const heed_candidate_strides *strides)
 {

@@ -1,7 +1,7 @@
 /*
- * crown.c - a user's source as the leader of a board
+ * leader.c - a user's source as the leader of a board
  */
-#include "crown.h"
+#include "leader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "scratch.h"
 #include "wisdom_line.h"
 
-void crown_source(void **state, const char *name, const char *spec, double seconds)
+void leader_source(void **state, const char *name, const char *spec, double seconds)
 {
     char path[SCRATCH_PATH_SIZE], file[512], source[8192];
     lab_record *record;
