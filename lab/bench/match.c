@@ -87,10 +87,12 @@ heed_status lab_bench_match_interleave(const lab_bench *bench, lab_bench_match *
     match->other = duel.b;
     match->pairs = duel.pairs;
     match->comparison = duel.comparison;
+    /* Also where the other side failed: heed's last output is of a problem that is no more. */
+    heed_status restored = lab_bench_checker_restore(heed->checker);
+    if (restored == HEED_OK && heed->checker)
+        restored = lab_bench_engine_call(heed);
     if (status == HEED_OK)
-        status = lab_bench_checker_restore(heed->checker);
-    if (status == HEED_OK && heed->checker) /* its last output is of a problem that is no more */
-        status = lab_bench_engine_call(heed);
+        status = restored;
     if (status != HEED_OK)
         return status;
     lab_interval interval;

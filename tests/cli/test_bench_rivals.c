@@ -150,6 +150,28 @@ static void shows_no_wrong_rival(void **state)
     json_decref(answer);
 }
 
+/* A rival that dies between blocks leaves heed's figure as it is, though the values of heed's last
+ * block were changed. */
+static void keeps_its_figure_beside_one_that_dies(void **state)
+{
+    for (int blocks = 4; blocks < 12; blocks++) {
+        char script[600];
+        snprintf(script, sizeof script,
+                 "n=0; while read x; do case $x in *warmup*) n=$((n + 1)); [ $n -lt %d ] || exit; "
+                 "c=${x##*calls\\\":}; echo \"{\\\"status\\\": \\\"ok\\\", \\\"ns\\\": 99, "
+                 "\\\"calls\\\": ${c%%\\}}}\";; *) echo $ok;; esac; done",
+                 blocks);
+        write_rival(state, "mortal_peer", script);
+        json_t *answer = json_of(state, "HEED_PEERS=.",
+                                 "'b1 h1 s8 d8 f32' --threads 1 --seconds 0.1 --peers mortal", 0);
+        json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+        json_t *match = json_array_get(json_object_get(row, "rivals"), 0);
+        assert_string_equal(text_of(row, "outcome"), "ok");
+        assert_string_equal(text_of(match, "outcome"), "failed");
+        json_decref(answer);
+    }
+}
+
 /* A rival on a device, here the CPU, with two backends. It counts what it is asked for. */
 static const char device_rival[] =
     "import math, struct, sys\n"
@@ -274,6 +296,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(compares_with_the_naive_rival, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(survives_bad_rivals, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(shows_no_wrong_rival, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(keeps_its_figure_beside_one_that_dies, scratch_open,
+                                        scratch_close),
         cmocka_unit_test_setup_teardown(replays_beside_backends, scratch_open, scratch_close),
     };
 
