@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/verbs/board/board.h"
 #include "src/device.h"
 #include "wisdom_line.h"
@@ -88,11 +89,9 @@ static heed_status pass_over(board_export *e, const lab_record_row *row, const c
 {
     if (passed_of(e, row))
         return HEED_OK;
-    passed_over *passed = realloc(e->passed, (e->passed_count + 1) * sizeof *passed);
-    if (!passed)
+    if (!lab_grow(&e->passed, e->passed_count, sizeof *e->passed))
         return HEED_ERR_NO_MEMORY;
-    e->passed = passed;
-    passed_over *it = &passed[e->passed_count++];
+    passed_over *it = &e->passed[e->passed_count++];
     *it = (passed_over){ .trial = row->trial, .seconds = row->seconds };
     snprintf(it->problem, sizeof it->problem, "%s", row->problem);
     snprintf(it->name, sizeof it->name, "%s", name);
@@ -115,11 +114,9 @@ static void take(board_export *e, const lab_record_row *row, const char *name)
 /* To be proved when the board is closed. */
 static heed_status put_off(board_export *e, const lab_record_row *row, const char *name)
 {
-    unproven *open = realloc(e->open, (e->open_count + 1) * sizeof *open);
-    if (!open)
+    if (!lab_grow(&e->open, e->open_count, sizeof *e->open))
         return HEED_ERR_NO_MEMORY;
-    e->open = open;
-    unproven *it = &open[e->open_count++];
+    unproven *it = &e->open[e->open_count++];
     *it = (unproven){ .trial = row->trial, .seconds = row->seconds };
     snprintf(it->problem, sizeof it->problem, "%s", row->problem);
     snprintf(it->name, sizeof it->name, "%s", name);

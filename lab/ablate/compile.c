@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lab/ablate/ablate.h"
+#include "lab/base/array.h"
 #include "lab/base/pool.h"
 #include "src/device.h"
 #include "src/message.h"
@@ -21,7 +22,7 @@ struct lab_ablate_pool {
     lab_pool jobs;
     int arch;
     pool_build **builds; /* each for itself, so that they stay where they are */
-    size_t count, room;
+    size_t count;
 };
 
 /* The same kernel in the same config, with the same macros. */
@@ -40,17 +41,11 @@ static pool_build *find_build(lab_ablate_pool *pool, const heed_cuda_facts *fact
     for (size_t i = 0; i < pool->count; i++)
         if (is_same(&pool->builds[i]->facts, facts))
             return pool->builds[i];
-    if (pool->count == pool->room) {
-        size_t room = 2 * pool->room + 16;
-        pool_build **more = realloc(pool->builds, room * sizeof *more);
-        if (!more)
-            return NULL;
-        pool->builds = more;
-        pool->room = room;
-    }
     pool_build *build = calloc(1, sizeof *build);
-    if (!build)
+    if (!build || !lab_grow(&pool->builds, pool->count, sizeof *pool->builds)) {
+        free(build);
         return NULL;
+    }
     build->facts = *facts;
     pool->builds[pool->count++] = build;
     return build;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/array.h"
 #include "lab/base/suggest.h"
 #include "lab/bench/bench.h"
 
@@ -29,27 +30,22 @@ lab_bench_outcome lab_bench_outcome_of(heed_status status, char reason[LAB_PEER_
 
 static lab_bench_rival *add_rival(lab_bench *bench)
 {
-    lab_bench_rival *rivals = realloc(bench->rivals, (bench->rival_count + 1) * sizeof *rivals);
-    if (!rivals)
+    if (!lab_grow(&bench->rivals, bench->rival_count, sizeof *bench->rivals))
         return NULL;
-    bench->rivals = rivals;
-    lab_bench_rival *added = &rivals[bench->rival_count++];
+    lab_bench_rival *added = &bench->rivals[bench->rival_count++];
     memset(added, 0, sizeof *added);
     return added;
 }
 
 static lab_rival *add_peer(lab_bench *bench)
 {
-    lab_rival **peers = realloc(bench->peers, (bench->peer_count + 1) * sizeof *peers);
     lab_rival *peer = calloc(1, sizeof *peer);
-    if (peers)
-        bench->peers = peers;
-    if (!peers || !peer) {
+    if (!peer || !lab_grow(&bench->peers, bench->peer_count, sizeof *bench->peers)) {
         free(peer);
         return NULL;
     }
     peer->o_fd = -1;
-    peers[bench->peer_count++] = peer;
+    bench->peers[bench->peer_count++] = peer;
     return peer;
 }
 

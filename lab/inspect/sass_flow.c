@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "inspect/sass_maker.h"
 
 enum {
@@ -81,37 +82,24 @@ static bool find_blocks(flow_maker *maker)
 
 static void add_edge(flow_maker *maker, int from, int to, bool turn)
 {
-    if (maker->flow->edge_count == maker->edge_room) {
-        int room = maker->edge_room ? 2 * maker->edge_room : 256;
-        sass_edge *edges = realloc(maker->flow->edges, (size_t)room * sizeof *edges);
-        if (!edges) {
-            maker->failed = true;
-            return;
-        }
-        maker->flow->edges = edges;
-        maker->edge_room = room;
+    sass_flow *flow = maker->flow;
+    if (!lab_grow(&flow->edges, (size_t)flow->edge_count, sizeof *flow->edges)) {
+        maker->failed = true;
+        return;
     }
-    int at = maker->flow->edge_count++;
-    maker->flow->edges[at] = (sass_edge){ .from = from,
-                                          .to = to,
-                                          .next_out = maker->flow->out[from],
-                                          .next_in = maker->flow->in[to],
-                                          .turn = turn };
-    maker->flow->out[from] = at;
-    maker->flow->in[to] = at;
+    int at = flow->edge_count++;
+    flow->edges[at] = (sass_edge){
+        .from = from, .to = to, .next_out = flow->out[from], .next_in = flow->in[to], .turn = turn
+    };
+    flow->out[from] = at;
+    flow->in[to] = at;
 }
 
 static void add_call(flow_maker *maker, int from, int to)
 {
-    if (maker->call_count == maker->call_room) {
-        int room = maker->call_room ? 2 * maker->call_room : 16;
-        flow_call *calls = realloc(maker->calls, (size_t)room * sizeof *calls);
-        if (!calls) {
-            maker->failed = true;
-            return;
-        }
-        maker->calls = calls;
-        maker->call_room = room;
+    if (!lab_grow(&maker->calls, (size_t)maker->call_count, sizeof *maker->calls)) {
+        maker->failed = true;
+        return;
     }
     maker->calls[maker->call_count++] = (flow_call){ .from = from, .to = to };
     maker->is_root[to] = true;

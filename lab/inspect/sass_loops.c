@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "inspect/sass_maker.h"
 
 /* -------------------------------------------------------------------------- */
@@ -148,14 +149,14 @@ static int collect_body(flow_maker *maker, int head, int *last)
 static bool add_loop(flow_maker *maker, int head, int last)
 {
     sass_flow *flow = maker->flow;
-    lab_sass_loop *loops = realloc(flow->loops, (size_t)(flow->loop_count + 1) * sizeof *loops);
-    if (!loops)
+    if (!lab_grow(&flow->loops, (size_t)flow->loop_count, sizeof *flow->loops))
         return false;
-    flow->loops = loops;
     const sass_instruction *list = maker->code->list;
-    loops[flow->loop_count++] = (lab_sass_loop){ .first = list[flow->blocks[head].first].address,
-                                                 .last = list[flow->blocks[last].last].address,
-                                                 .parent = flow->blocks[head].loop };
+    flow->loops[flow->loop_count++] = (lab_sass_loop){
+        .first = list[flow->blocks[head].first].address,
+        .last = list[flow->blocks[last].last].address,
+        .parent = flow->blocks[head].loop
+    };
     return true;
 }
 

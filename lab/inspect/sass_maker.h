@@ -15,9 +15,8 @@ typedef struct flow_maker {
     const sass_code *code;
     sass_flow *flow;
     int *block_of; /* by instruction */
-    int edge_room;
     flow_call *calls;
-    int call_count, call_room;
+    int call_count;
     int *order; /* blocks in postorder of a walk from the beginning and the functions */
     int order_count;
     int *rank;      /* by block: its place in that; -1: out of reach */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "inspect/sass_parts.h"
 
 /* -------------------------------------------------------------------------- */
@@ -86,30 +87,17 @@ static bool read_instruction(const char *at, const char *end, sass_instruction *
     return instruction->opcode_length > 0;
 }
 
-/* Makes room for one more of @size bytes in a list that grows by doubling. */
-static bool make_room(void **list, int count, size_t size)
-{
-    if (count & (count - 1))
-        return true;
-    void *grown = realloc(*list, (size_t)(count ? 2 * count : 1) * size);
-    if (grown)
-        *list = grown;
-    return grown != NULL;
-}
-
 static heed_status add_instruction(sass_code *code, const sass_instruction *instruction,
                                    const char *name, lab_error *error)
 {
-    void *list = code->list;
     if (code->count == SASS_INSTRUCTIONS_MAX)
         return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: more than %d instructions", name,
                         SASS_INSTRUCTIONS_MAX);
     if (code->count > 0 && code->list[code->count - 1].address >= instruction->address)
         return lab_fail(error, HEED_ERR_CORRUPT, "%s: the disassembly goes back at address 0x%llx",
                         name, (unsigned long long)instruction->address);
-    if (!make_room(&list, code->count, sizeof *code->list))
+    if (!lab_grow(&code->list, (size_t)code->count, sizeof *code->list))
         return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory for its code", name);
-    code->list = list;
     code->list[code->count++] = *instruction;
     return HEED_OK;
 }
@@ -118,13 +106,11 @@ static heed_status add_instruction(sass_code *code, const sass_instruction *inst
 static heed_status add_label(sass_code *code, const char *at, const char *end, const char *name,
                              lab_error *error)
 {
-    void *labels = code->labels;
     const char *colon = memchr(at, ':', (size_t)(end - at));
     if (!colon || colon == at || isspace((unsigned char)*at) || skip_blanks(colon + 1, end) != end)
         return HEED_OK;
-    if (!make_room(&labels, code->label_count, sizeof *code->labels))
+    if (!lab_grow(&code->labels, (size_t)code->label_count, sizeof *code->labels))
         return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory for its labels", name);
-    code->labels = labels;
     code->labels[code->label_count++] = (sass_label){ .name = at,
                                                       .length = (int)(colon - at),
                                                       .at = code->count };

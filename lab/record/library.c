@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store.h"
 
 /* -------------------------------------------------------------------------- */
@@ -150,12 +151,9 @@ static bool keep_file(lab_record_library *library, const char *path, const char 
 {
     size_t count = library->count;
     lab_record_file *files = (lab_record_file *)library->files;
-    if ((count & (count - 1)) == 0) {
-        lab_record_file *more = realloc(files, (count ? 2 * count : 1) * sizeof *more);
-        if (!more)
-            return false;
-        library->files = files = more;
-    }
+    if (!lab_grow(&files, count, sizeof *files))
+        return false;
+    library->files = files;
     files[count] = (lab_record_file){ .path = path ? strdup(path) : NULL,
                                       .text = text ? strdup(text) : NULL };
     library->count++;

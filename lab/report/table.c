@@ -10,6 +10,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/array.h"
 #include "html.h"
 #include "wrap.h"
 
@@ -28,7 +29,6 @@ struct lab_table {
     size_t keys; /* columns that name a row */
     char **cells;
     size_t cell_count;
-    size_t cell_room;
     size_t *rules; /* a line is drawn before the row of this number */
     size_t rule_count;
     bool failed; /* memory ran out */
@@ -119,16 +119,14 @@ void lab_table_column(lab_table *table, const char *head, lab_align align)
 {
     if (!table || table->failed)
         return;
-    column *columns = realloc(table->columns, (table->column_count + 1) * sizeof *columns);
-    if (!columns) {
+    if (!lab_grow(&table->columns, table->column_count, sizeof *table->columns)) {
         table->failed = true;
         return;
     }
-    table->columns = columns;
-    columns += table->column_count;
-    columns->align = align;
-    columns->head = strdup(head);
-    if (columns->head)
+    column *added = &table->columns[table->column_count];
+    added->align = align;
+    added->head = strdup(head);
+    if (added->head)
         table->column_count++;
     else
         table->failed = true;
@@ -152,17 +150,7 @@ void lab_table_columns(lab_table *table, const char *heads)
 /* Takes over @text. */
 static void add_cell(lab_table *table, char *text)
 {
-    if (text && table->cell_count == table->cell_room) {
-        size_t room = table->cell_room ? 2 * table->cell_room : 32;
-        char **cells = room <= SIZE_MAX / sizeof *cells
-                           ? realloc(table->cells, room * sizeof *cells)
-                           : NULL;
-        if (cells) {
-            table->cells = cells;
-            table->cell_room = room;
-        }
-    }
-    if (!text || table->cell_count == table->cell_room) {
+    if (!text || !lab_grow(&table->cells, table->cell_count, sizeof *table->cells)) {
         free(text);
         table->failed = true;
         return;
@@ -199,13 +187,11 @@ void lab_table_rule(lab_table *table)
     lab_table_row_end(table);
     if (!table || table->failed || table->column_count == 0)
         return;
-    size_t *rules = realloc(table->rules, (table->rule_count + 1) * sizeof *rules);
-    if (!rules) {
+    if (!lab_grow(&table->rules, table->rule_count, sizeof *table->rules)) {
         table->failed = true;
         return;
     }
-    table->rules = rules;
-    rules[table->rule_count++] = table->cell_count / table->column_count;
+    table->rules[table->rule_count++] = table->cell_count / table->column_count;
 }
 
 /* -------------------------------------------------------------------------- */

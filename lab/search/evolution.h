@@ -25,7 +25,7 @@ struct lab_evolution {
     lab_genome waiting[EVOLUTION_WAITING];
     size_t waiting_count;
     lab_genome *tried; /* everything that was ever evaluated */
-    size_t tried_count, tried_room;
+    size_t tried_count;
 };
 
 /* evolve.c: remembers a genome as tried; false if there is no memory. */

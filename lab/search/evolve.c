@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/array.h"
 #include "lab/search/evolution.h"
 
 #define FASTER 1.03 /* without a rule of the caller's */
@@ -71,19 +72,17 @@ heed_status lab_evolution_create(lab_evolution **evolution, const lab_space *spa
 
 lab_evolution *lab_evolution_clone(const lab_evolution *evolution)
 {
-    size_t count = evolution->tried_count;
     lab_evolution *self = malloc(sizeof *self);
-    lab_genome *tried = malloc((count + 1) * sizeof *tried);
-    if (!self || !tried) {
-        free(self);
-        free(tried);
+    if (!self)
         return NULL;
-    }
     *self = *evolution;
-    for (size_t i = 0; i < count; i++)
-        tried[i] = evolution->tried[i];
-    self->tried = tried;
-    self->tried_room = count + 1;
+    self->tried = NULL;
+    self->tried_count = 0;
+    for (size_t i = 0; i < evolution->tried_count; i++)
+        if (!lab_evolution_remember(self, &evolution->tried[i])) {
+            lab_evolution_destroy(self);
+            return NULL;
+        }
     return self;
 }
 
@@ -106,14 +105,8 @@ bool lab_evolution_offer(lab_evolution *evolution, const lab_genome *genome)
 
 bool lab_evolution_remember(lab_evolution *evolution, const lab_genome *genome)
 {
-    if (evolution->tried_count == evolution->tried_room) {
-        size_t room = evolution->tried_room > 0 ? 2 * evolution->tried_room : 64;
-        lab_genome *tried = realloc(evolution->tried, room * sizeof *tried);
-        if (!tried)
-            return false;
-        evolution->tried = tried;
-        evolution->tried_room = room;
-    }
+    if (!lab_grow(&evolution->tried, evolution->tried_count, sizeof *evolution->tried))
+        return false;
     evolution->tried[evolution->tried_count++] = *genome;
     return true;
 }

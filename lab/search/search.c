@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/array.h"
 #include "lab/search/strategies.h"
 #include "src/measure.h"
 
@@ -23,7 +24,7 @@ struct lab_search {
     int64_t *open;
     size_t open_count;
     lab_try *tries;
-    size_t count, room;
+    size_t count;
     int64_t *place; /* by point: its try, counted from 1; 0: not tried; -1: not open */
     int64_t best;   /* as in place; 0: none */
     int64_t points, refused, launched, evaluations, pruned;
@@ -149,14 +150,8 @@ static lab_try *begin(lab_search *search, int64_t index)
 {
     if (search->place[index] > 0)
         return &search->tries[search->place[index] - 1];
-    if (search->count == search->room) {
-        size_t room = search->room > 0 ? 2 * search->room : 64;
-        lab_try *tries = realloc(search->tries, room * sizeof *tries);
-        if (!tries)
-            return NULL;
-        search->tries = tries;
-        search->room = room;
-    }
+    if (!lab_grow(&search->tries, search->count, sizeof *search->tries))
+        return NULL;
     lab_try *one = &search->tries[search->count++];
     memset(one, 0, sizeof *one);
     one->index = index;

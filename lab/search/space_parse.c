@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/array.h"
 #include "lab/search/space.h"
 #include "lab/tensor/file.h"
 
@@ -135,16 +136,14 @@ static heed_status read_knob(parser *p, char *text)
     return HEED_OK;
 }
 
-/* Room for one more in an array that grows one by one, which files of some dozen lines can bear. */
-static heed_status grow(parser *p, void **items, size_t count, size_t size)
+/* Makes room for one more in an array. */
+static heed_status grow(parser *p, void *items, size_t count, size_t size)
 {
     if (count == ENTRIES_MAX)
         return fail(p, "too many lines of this kind:", "64 is the limit");
-    void *more = realloc(*items, (count + 1) * size);
-    if (!more)
-        return lab_fail(p->error, HEED_ERR_NO_MEMORY, "%s: no memory", p->name);
-    *items = more;
-    return HEED_OK;
+    return lab_grow(items, count, size)
+               ? HEED_OK
+               : lab_fail(p->error, HEED_ERR_NO_MEMORY, "%s: no memory", p->name);
 }
 
 /* NAME = EXPRESSION. */
@@ -182,7 +181,7 @@ static heed_status read_let(parser *p, char *text)
     if (status == HEED_OK)
         status = try_expression(p, let.text);
     if (status == HEED_OK)
-        status = grow(p, (void **)&space->lets, space->let_count, sizeof *space->lets);
+        status = grow(p, &space->lets, space->let_count, sizeof *space->lets);
     if (status == HEED_OK)
         space->lets[space->let_count++] = let;
     return status;
@@ -196,7 +195,7 @@ static heed_status read_config(parser *p, char *text)
     if (status == HEED_OK)
         status = try_expression(p, letter.text);
     if (status == HEED_OK)
-        status = grow(p, (void **)&space->config, space->config_count, sizeof *space->config);
+        status = grow(p, &space->config, space->config_count, sizeof *space->config);
     if (status == HEED_OK)
         space->config[space->config_count++] = letter;
     return status;
@@ -216,7 +215,7 @@ static heed_status read_require(parser *p, char *text)
     if (status == HEED_OK && why)
         status = copy(p, rule.why, sizeof rule.why, why + strlen(because));
     if (status == HEED_OK)
-        status = grow(p, (void **)&space->rules, space->rule_count, sizeof *space->rules);
+        status = grow(p, &space->rules, space->rule_count, sizeof *space->rules);
     if (status == HEED_OK)
         space->rules[space->rule_count++] = rule;
     return status;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/base/array.h"
 #include "lab/tensor/file.h"
 
 #define MAGIC "heed-trials 1"
@@ -19,7 +20,6 @@ typedef struct reader {
     const lab_space *space;
     const char *path;
     size_t line;
-    size_t room;
     lab_error *error;
 } reader;
 
@@ -59,10 +59,8 @@ static heed_status read_shape(reader *r, const char *spec)
     lab_trials *trials = r->trials;
     if (trials->shape_count == LAB_SEARCH_SHAPES || strlen(spec) >= HEED_SPEC_SIZE)
         return fail(r, "too many shapes, or too long a one:", spec);
-    void *more = realloc(trials->shapes, (size_t)(trials->shape_count + 1) * HEED_SPEC_SIZE);
-    if (!more)
+    if (!lab_grow(&trials->shapes, (size_t)trials->shape_count, sizeof *trials->shapes))
         return lab_fail(r->error, HEED_ERR_NO_MEMORY, "%s: no memory", r->path);
-    trials->shapes = more;
     snprintf(trials->shapes[trials->shape_count++], HEED_SPEC_SIZE, "%s", spec);
     return HEED_OK;
 }
@@ -70,14 +68,8 @@ static heed_status read_shape(reader *r, const char *spec)
 static lab_trial_record *add_record(reader *r)
 {
     lab_trials *trials = r->trials;
-    if (trials->count == r->room) {
-        size_t room = r->room > 0 ? 2 * r->room : 256;
-        lab_trial_record *more = realloc(trials->records, room * sizeof *more);
-        if (!more)
-            return NULL;
-        trials->records = more;
-        r->room = room;
-    }
+    if (!lab_grow(&trials->records, trials->count, sizeof *trials->records))
+        return NULL;
     return memset(&trials->records[trials->count++], 0, sizeof(lab_trial_record));
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/array.h"
 #include "lab/tensor/file.h"
 
 typedef struct reader {
@@ -51,26 +52,8 @@ static const char *trim(char *text)
     return text + strspn(text, " \t");
 }
 
-/* Makes room for one more shape. */
-static heed_status reserve(lab_shapes *list, size_t *capacity, const reader *r)
-{
-    if (list->count < *capacity)
-        return HEED_OK;
-    size_t wanted = *capacity > 0 ? *capacity * 2 : 64;
-    lab_shape *shapes = NULL;
-    if (wanted <= SIZE_MAX / sizeof *shapes)
-        shapes = realloc(list->shapes, wanted * sizeof *shapes);
-    if (!shapes)
-        return lab_fail(r->error, HEED_ERR_NO_MEMORY, "%s: no memory for %zu problems", r->path,
-                        wanted);
-    list->shapes = shapes;
-    *capacity = wanted;
-    return HEED_OK;
-}
-
 static heed_status read_shapes(reader *r, lab_shapes *list)
 {
-    size_t capacity = 0;
     for (;;) {
         bool more;
         heed_status status = read_line(r, &more);
@@ -79,9 +62,9 @@ static heed_status read_shapes(reader *r, lab_shapes *list)
         const char *spec = trim(r->text);
         if (*spec == '\0')
             continue;
-        status = reserve(list, &capacity, r);
-        if (status != HEED_OK)
-            return status;
+        if (!lab_grow(&list->shapes, list->count, sizeof *list->shapes))
+            return lab_fail(r->error, HEED_ERR_NO_MEMORY, "%s: no memory for %zu problems", r->path,
+                            list->count + 1);
         lab_shape *shape = &list->shapes[list->count];
         if (heed_problem_parse(&shape->problem, spec) != HEED_OK)
             return lab_fail_lines(r->error, HEED_ERR_INVALID, "%s:%zu: %s", r->path, r->line,

@@ -41,7 +41,7 @@ static const layer layers[] = {
     { "lab/base/", false, { "include/", "src/measure.h", "lab/base/" }, { NULL } },
     { "lab/base/planner.c", false, { "src/cpu/features.h", "lab/base/" }, { NULL } },
     { "lab/tensor/", false, { "include/", "lab/tensor/", "lab/base/" }, { "jansson.h" } },
-    { "lab/report/", false, { "include/", "lab/report/" }, { "jansson.h" } },
+    { "lab/report/", false, { "include/", "lab/report/", "lab/base/" }, { "jansson.h" } },
     { "lab/inspect/", false, { "include/", "lab/inspect/", "lab/base/" }, { NULL } },
     { "lab/inspect/ablate",
       false,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "bench.h"
 #include "cli/base/inputs.h"
 #include "shapes/shapes.h"
@@ -14,13 +15,11 @@
 
 static lab_bench_source *add_source(bench_sources *sources)
 {
-    lab_bench_source *items = realloc(sources->items, (sources->count + 1) * sizeof *items);
-    if (!items) {
+    if (!lab_grow(&sources->items, sources->count, sizeof *sources->items)) {
         cli_error("not enough memory for %zu problems", sources->count + 1);
         return NULL;
     }
-    sources->items = items;
-    lab_bench_source *source = &items[sources->count++];
+    lab_bench_source *source = &sources->items[sources->count++];
     memset(source, 0, sizeof *source);
     return source;
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "report/table.h"
 
 static void (*const checks[])(doctor_report *report) = {
@@ -18,13 +19,11 @@ static void (*const checks[])(doctor_report *report) = {
 void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,
                 const char *format, ...)
 {
-    doctor_finding *findings = realloc(report->findings, (report->count + 1) * sizeof *findings);
-    if (!findings) {
+    if (!lab_grow(&report->findings, report->count, sizeof *report->findings)) {
         report->failed = true;
         return;
     }
-    report->findings = findings;
-    doctor_finding *finding = &findings[report->count++];
+    doctor_finding *finding = &report->findings[report->count++];
     *finding = (doctor_finding){ .level = level, .name = name, .fix = fix };
     va_list list;
     va_start(list, format);

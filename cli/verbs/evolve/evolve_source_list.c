@@ -5,20 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "evolve_sources.h"
 #include "trial/log.h"
 
 source_kernel *source_add(evolve_sources *all, const char *name, const char *source,
                           const char *thought)
 {
-    if (all->count == all->room) {
-        size_t room = all->room ? 2 * all->room : 64;
-        source_kernel *kernels = realloc(all->kernels, room * sizeof *kernels);
-        if (!kernels)
-            return NULL;
-        all->kernels = kernels;
-        all->room = room;
-    }
+    if (!lab_grow(&all->kernels, all->count, sizeof *all->kernels))
+        return NULL;
     source_kernel *it = &all->kernels[all->count];
     *it = (source_kernel){ .name = strdup(name),
                            .source = strdup(source),
@@ -82,20 +77,14 @@ void sources_free(evolve_sources *all)
 
 typedef struct numbers {
     int64_t *items;
-    size_t count, room;
+    size_t count;
 } numbers;
 
 static heed_status collect(void *data, const lab_record_row *row)
 {
     numbers *all = data;
-    if (all->count == all->room) {
-        size_t room = all->room ? 2 * all->room : 256;
-        int64_t *items = realloc(all->items, room * sizeof *items);
-        if (!items)
-            return HEED_ERR_NO_MEMORY;
-        all->items = items;
-        all->room = room;
-    }
+    if (!lab_grow(&all->items, all->count, sizeof *all->items))
+        return HEED_ERR_NO_MEMORY;
     all->items[all->count++] = row->trial;
     return HEED_OK;
 }
@@ -205,7 +194,7 @@ static heed_status restore_trial(evolve_sources *all, int64_t trial)
 heed_status sources_restore(evolve_sources *all)
 {
     evolve_run *run = all->run;
-    numbers trials = { NULL, 0, 0 };
+    numbers trials = { NULL, 0 };
     const lab_record_filter filter = { .part = LAB_BOARD_ALL, .run = run->session.run };
     heed_status status = lab_record_visit(run->session.record, &filter, collect, &trials,
                                           &run->trouble);

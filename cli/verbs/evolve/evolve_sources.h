@@ -46,7 +46,7 @@ typedef struct evolve_sources {
     lab_limits limits;
     lab_proposer *proposer;
     source_kernel *kernels; /* the first one is the origin */
-    size_t count, room;
+    size_t count;
     size_t champion; /* its number */
     bool has_champion;
     size_t measured;     /* number from 1 of the champion that was measured last; 0: none was */

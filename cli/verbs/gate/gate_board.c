@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "gate.h"
 #include "src/device.h"
 #include "wisdom_line.h"
@@ -22,11 +23,9 @@ static bool is_known(const gate_run *gate, const gate_shape *shape)
 
 static heed_status add_shape(gate_run *gate, const gate_shape *shape)
 {
-    gate_shape *shapes = realloc(gate->shapes, (gate->count + 1) * sizeof *shapes);
-    if (!shapes)
+    if (!lab_grow(&gate->shapes, gate->count, sizeof *gate->shapes))
         return HEED_ERR_NO_MEMORY;
-    gate->shapes = shapes;
-    shapes[gate->count++] = *shape;
+    gate->shapes[gate->count++] = *shape;
     return HEED_OK;
 }
 
@@ -67,15 +66,13 @@ static heed_status find_library(gate_run *gate, lab_record *record, gate_shape *
     heed_status status = lab_record_library_read(record, shape->trial, &sources, error);
     if (status != HEED_OK || !sources)
         return status;
-    lab_rebuild_library *libraries = realloc(gate->libraries,
-                                             (gate->library_count + 1) * sizeof *libraries);
-    if (!libraries) {
+    if (!lab_grow(&gate->libraries, gate->library_count, sizeof *gate->libraries)) {
         lab_record_library_free(sources);
         return HEED_ERR_NO_MEMORY;
     }
-    gate->libraries = libraries;
-    libraries[gate->library_count] = (lab_rebuild_library){ .sources = sources };
-    memcpy(libraries[gate->library_count].build, shape->build, sizeof shape->build);
+    lab_rebuild_library *library = &gate->libraries[gate->library_count];
+    *library = (lab_rebuild_library){ .sources = sources };
+    memcpy(library->build, shape->build, sizeof shape->build);
     shape->library = ++gate->library_count;
     return HEED_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "src/cuda/gpu.h"
 
 #define WARP 32
@@ -108,11 +109,9 @@ static bool is_launched(const inspect_subject *subject, const char *entry)
 static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_cubin *cubin,
                     const lab_cubin_kernel *code, const char *text)
 {
-    inspect_row *rows = realloc(job->rows, (job->count + 1) * sizeof *rows);
-    if (!rows)
+    if (!lab_grow(&job->rows, job->count, sizeof *job->rows))
         return false;
-    job->rows = rows;
-    inspect_row *row = &rows[job->count++];
+    inspect_row *row = &job->rows[job->count++];
     *row = (inspect_row){ .arch = cubin->arch, .code = *code };
     memcpy(row->compiler, cubin->compiler, sizeof row->compiler);
     snprintf(row->name, sizeof row->name, "%s", subject->name);

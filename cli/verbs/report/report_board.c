@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "report.h"
 #include "search/point_facts.h"
 
@@ -56,7 +57,6 @@ static double seconds_of(const char *text)
 
 typedef struct board_reader {
     report_board *board;
-    size_t room;
     lab_error *error;
 } board_reader;
 
@@ -69,14 +69,8 @@ static heed_status keep_trial(void *data, const lab_record_row *row)
 {
     board_reader *reader = data;
     report_board *board = reader->board;
-    if (board->count == reader->room) {
-        size_t room = reader->room ? 2 * reader->room : 64;
-        report_trial *trials = realloc(board->trials, room * sizeof *trials);
-        if (!trials)
-            return no_memory(reader->error);
-        board->trials = trials;
-        reader->room = room;
-    }
+    if (!lab_grow(&board->trials, board->count, sizeof *board->trials))
+        return no_memory(reader->error);
     report_trial *trial = &board->trials[board->count++];
     *trial = (report_trial){ .row = *row, .registers = -1, .spills = -1, .shared = -1 };
     bool good = true;

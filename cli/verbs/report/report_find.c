@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "report.h"
 
 #define DEPTH_MAX 4
@@ -49,13 +50,11 @@ static cli_exit add_file(report_records *records, const char *path)
     cli_exit code = report_read(&record, path);
     if (code != CLI_OK)
         return code;
-    report_record **items = realloc(records->items, (records->count + 1) * sizeof *items);
-    if (!items) {
+    if (!lab_grow(&records->items, records->count, sizeof *records->items)) {
         report_record_free(record);
         return out_of_memory(path);
     }
-    records->items = items;
-    items[records->count++] = record;
+    records->items[records->count++] = record;
     return CLI_OK;
 }
 
@@ -236,11 +235,9 @@ static bool fill_set(report_set *set)
 /* Makes a set of record @index and of those after it that go with it and are in none. */
 static bool make_set(report_records *records, const char *operand, size_t index, bool *taken)
 {
-    report_set *sets = realloc(records->sets, (records->set_count + 1) * sizeof *sets);
-    if (!sets)
+    if (!lab_grow(&records->sets, records->set_count, sizeof *records->sets))
         return false;
-    records->sets = sets;
-    report_set *set = &sets[records->set_count++];
+    report_set *set = &records->sets[records->set_count++];
     *set = (report_set){ .operand = operand };
     set->records = calloc(records->count, sizeof(report_record *));
     if (!set->records)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lab/base/array.h"
 #include "lab/base/beside.h"
 
 /* Where peers lie, seen from the folder of the running program: in a build tree, and in an
@@ -74,13 +75,10 @@ static void consider(found_list *list, const char *folder, const char *file)
                  python && python[0] ? python : "python3");
     else if (access(peer.path, X_OK) != 0)
         return;
-    lab_found *items = realloc(list->items, (list->count + 1) * sizeof *items);
-    if (!items) {
+    if (lab_grow(&list->items, list->count, sizeof *list->items))
+        list->items[list->count++] = peer;
+    else
         list->no_memory = true;
-        return;
-    }
-    list->items = items;
-    items[list->count++] = peer;
 }
 
 static void search(found_list *list, const char *folder)

@@ -1,6 +1,6 @@
 /*
  * test_error.c - what the laboratory tells: errors about files, whose names and texts anybody may
- * have written, and messages and progress on their way to a caller
+ * have written, and messages and progress on their way to a caller; and arrays that grow
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,10 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "lab/base/array.h"
 #include "lab/base/error.h"
 #include "lab/base/sink.h"
 #include "measure.h"
@@ -120,6 +122,22 @@ static void test_no_sink_is_needed(void **state)
     }
 }
 
+static void test_an_array_grows(void **state)
+{
+    int64_t *items = NULL;
+    for (size_t i = 0; i < 1000; i++) {
+        assert_true(lab_grow(&items, i, sizeof *items));
+        items[i] = (int64_t)i;
+    }
+    for (size_t i = 0; i < 1000; i++)
+        assert_int_equal(items[i], i);
+    const int64_t *before = items;
+    assert_false(lab_grow(&items, (size_t)1 << 63, sizeof *items));
+    assert_false(lab_grow(&items, (size_t)1 << 61, sizeof *items));
+    assert_ptr_equal(items, before);
+    free(items);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +146,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_fit_is_cut),
         cmocka_unit_test(test_a_sink_is_told),
         cmocka_unit_test(test_no_sink_is_needed),
+        cmocka_unit_test(test_an_array_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

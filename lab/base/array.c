@@ -1,0 +1,21 @@
+/*
+ * array.c - an array that grows
+ */
+#include "array.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool lab_grow(void *array, size_t count, size_t size)
+{
+    void *items;
+    size_t room = count > 0 ? 2 * count : 1;
+    if ((count & (count - 1)) != 0)
+        return true;
+    memcpy(&items, array, sizeof items); /* of any type */
+    if (count > SIZE_MAX / 2 || room > SIZE_MAX / size || !(items = realloc(items, room * size)))
+        return false;
+    memcpy(array, &items, sizeof items);
+    return true;
+}
