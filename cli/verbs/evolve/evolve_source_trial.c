@@ -89,6 +89,8 @@ heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t s
             source_set_log(kernel, report.verdicts[i].reason);
     if (candidate.worst.verdict != LAB_TRIAL_OK)
         take_outcome(kernel, &candidate.worst);
+    if (kernel->verdict == LAB_RECORD_UNFIT && !kernel->log)
+        source_set_log(kernel, report.verdicts[0].reason);
     return HEED_OK;
 }
 
