@@ -125,9 +125,12 @@ static heed_status find_fault(lab_record *record, int64_t trial, const char **fa
 static void answer_sound(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const char *fault;
+    lab_record *record = sqlite3_user_data(context);
+    int64_t trial = sqlite3_value_int64(values[0]);
     (void)count;
-    heed_status status = find_fault(sqlite3_user_data(context), sqlite3_value_int64(values[0]),
-                                    &fault, NULL);
+    heed_status status = find_fault(record, trial, &fault, NULL);
+    if (status == HEED_OK && fault)
+        record->left_out = trial;
     if (status == HEED_OK)
         sqlite3_result_int(context, !fault);
     else
@@ -193,6 +196,7 @@ heed_status lab_record_visit(lab_record *record, const lab_record_filter *filter
     heed_status status = filter->part == LAB_BOARD_ALL ? HEED_OK : prepare_to_rank(record, error);
     if (status != HEED_OK)
         return status;
+    record->left_out = 0;
     statement s = statement_make(record, queries[filter->part], error);
     statement_text(&s, filter->problem);
     statement_integer(&s, filter->exact);
@@ -202,4 +206,9 @@ heed_status lab_record_visit(lab_record *record, const lab_record_filter *filter
     while (statement_row(&s))
         s.status = visit_row(&s, fn, data);
     return statement_end(&s);
+}
+
+int64_t lab_record_left_out(const lab_record *record)
+{
+    return record->left_out;
 }

@@ -311,6 +311,10 @@ typedef heed_status lab_record_visitor(void *data, const lab_record_row *row);
 heed_status lab_record_visit(lab_record *record, const lab_record_filter *filter,
                              lab_record_visitor *fn, void *data, lab_error *error);
 
+/* lab_record_left_out() returns the number of a trial that the last lab_record_visit() would have
+ * ranked, were it not damaged or impossible; 0 if there is none. */
+int64_t lab_record_left_out(const lab_record *record);
+
 /* -------------------------------------------------------------------------- */
 /* show.c: all of one trial                                                   */
 /* -------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@ struct lab_record {
     void *judge_data;
     void (*judge_end)(void *data);
     bool whole;       /* its chain was looked at, and is */
+    int64_t left_out; /* a trial that was not ranked for a fault; 0: none */
     char library[96]; /* a build whose library is there; "": none is known to be */
 };
 

@@ -132,6 +132,7 @@ static void tells_of_damage(void **state)
         { "sed 's/not installed/not xnstalled/' board.db >d.db; heed board check --board d.db", 7,
           "", "trial 1 is not what was added" },
         { "heed board --history --board d.db", 7, "damaged", "1 of these are damaged" },
+        { "heed board --board d.db", 7, "TFLOP", "trial 1 would be ranked, but it is damaged" },
         { "head -c 9000 board.db >d.db; heed board --board d.db", 7, "", "d.db: damaged" },
     };
     EXPECT(state, lines);

@@ -134,7 +134,8 @@ const cli_verb cli_verb_board = {
         "  heed board add benchmarks/nvidia-h200/*/*.json\n"
         "  heed board manifest 17 >then.lock; heed doctor --check then.lock\n"
         "\n"
-        "The exit status is 7 if the file is damaged or not a board; it is not changed.",
+        "The exit status is 7 if the file is damaged or not a board, or a trial that would be ranked is\n"
+        "damaged; the file is not changed.",
     .options = options,
     .run = run,
 };

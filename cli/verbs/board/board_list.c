@@ -78,6 +78,7 @@ typedef struct board_print {
     lab_table *table; /* NULL: none has begun */
     json_t *rows;
     size_t count, damaged, impossible;
+    int64_t left_out; /* a trial that is not ranked for a fault; 0: none */
 } board_print;
 
 static lab_table *new_table(const board_print *print)
@@ -281,6 +282,7 @@ static cli_exit read_rows(board_print *print)
     if (cli_args_flag(print->args, "csv") && !cli_args_json(print->args))
         print_csv_head(print->out);
     heed_status status = lab_record_visit(record, &filter, visit, print, &error);
+    print->left_out = lab_record_left_out(record);
     if (status == HEED_OK && !print->count)
         status = explain_nothing(record, &filter, &error);
     lab_record_close(record);
@@ -308,7 +310,11 @@ static cli_exit print_rows(board_print *print, const char *text)
         cli_error("%zu of these are impossible: their figures contradict each other, or are beyond "
                   "what the device can do",
                   print->impossible);
-    return print->damaged || print->impossible ? CLI_CORRUPT : code;
+    if (print->left_out > 0)
+        cli_error("trial %lld would be ranked, but it is damaged or impossible, and left out; "
+                  "'heed board check' says which are",
+                  (long long)print->left_out);
+    return print->damaged || print->impossible || print->left_out > 0 ? CLI_CORRUPT : code;
 }
 
 cli_exit cli_board_list(const cli_args *args)
