@@ -367,6 +367,12 @@ json_t *cli_json_text(const char *text);
 /* cli_json_real() returns a JSON number, or null for a value that JSON cannot say. */
 json_t *cli_json_real(double value);
 
+/* cli_json_positive() returns null for 0 and less as well, cli_json_word() for NULL and "", and
+ * cli_json_reals() an array. */
+json_t *cli_json_positive(double value);
+json_t *cli_json_word(const char *text);
+json_t *cli_json_reals(const double *values, size_t count);
+
 /* cli_json_column() returns a member of @row, or null for one that is not known. */
 json_t *cli_json_column(const lab_record_column *column, const lab_record_row *row);
 

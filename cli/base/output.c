@@ -223,6 +223,24 @@ json_t *cli_json_real(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *cli_json_positive(double value)
+{
+    return value > 0 ? cli_json_real(value) : json_null();
+}
+
+json_t *cli_json_reals(const double *values, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        array = cli_json_append(array, cli_json_real(values[i]));
+    return array;
+}
+
+json_t *cli_json_word(const char *text)
+{
+    return text && *text ? cli_json_text(text) : json_null();
+}
+
 bool cli_json_write(json_t *json, const char *verb, size_t layout, FILE *stream)
 {
     json_t *document = json_pack("{s:o, s:s}", "schema", json_sprintf("heed.%s/1", verb), "version",
@@ -292,7 +310,6 @@ json_t *cli_json_column(const lab_record_column *column, const lab_record_row *r
 {
     const void *at = (const char *)row + column->offset;
     const char *text;
-    double real;
     switch (column->kind) {
     case LAB_COLUMN_TEXT:
         text = *(const char *const *)at;
@@ -304,7 +321,6 @@ json_t *cli_json_column(const lab_record_column *column, const lab_record_row *r
     case LAB_COLUMN_BOOL:
         return json_boolean(*(const bool *)at);
     default:
-        real = *(const double *)at;
-        return real > 0 ? cli_json_real(real) : json_null();
+        return cli_json_positive(*(const double *)at);
     }
 }

@@ -1,9 +1,8 @@
 /*
  * plan.c - `heed plan`: which kernel heed would run, and why
  */
-#include "cli/base/cli.h"
+#include "cli/base/rows.h"
 #include "report/format.h"
-#include "report/table.h"
 
 static const char *const efforts[] = { "estimate", "measure", "patient", "wisdom", NULL };
 static const heed_effort effort_values[] = { HEED_ESTIMATE, HEED_MEASURE, HEED_PATIENT,
@@ -13,11 +12,9 @@ static const heed_effort effort_values[] = { HEED_ESTIMATE, HEED_MEASURE, HEED_P
 typedef struct plan_job {
     const cli_args *args;
     heed_context *context;
-    lab_table *table; /* of the chosen kernels */
-    bool rows;        /* does it have any? */
-    bool planned;     /* is there any plan? */
+    cli_rows rows; /* a plan each */
+    bool planned;  /* is there any? */
     lab_progress progress;
-    json_t *plans; /* of --json; NULL also when memory ran out */
 } plan_job;
 
 static bool next_candidate(const heed_plan *plan, size_t index, heed_candidate *candidate)
@@ -25,83 +22,58 @@ static bool next_candidate(const heed_plan *plan, size_t index, heed_candidate *
     return heed_plan_candidate(plan, index, candidate) == HEED_OK;
 }
 
-static json_t *json_seconds(double seconds)
-{
-    return seconds < 0 ? json_null() : cli_json_real(seconds);
-}
-
 /* -------------------------------------------------------------------------- */
-/* One plan as a row, an explanation, or JSON                                 */
+/* One plan as a row, with its candidates if it is to be explained            */
 /* -------------------------------------------------------------------------- */
 
-static void add_row(lab_table *table, const heed_plan *plan, const char *spec)
+static cli_rows list_candidates(const heed_plan *plan, bool json)
 {
-    char text[LAB_FORMAT_SIZE];
-    heed_candidate chosen = lab_plan_chosen(plan);
-    lab_table_cell(table, "%s", spec);
-    lab_table_cell(table, "%s", heed_plan_name(plan));
-    lab_table_cell(table, "%s", lab_format_seconds(chosen.predicted, text));
-    lab_table_cell(table, "%s", lab_format_seconds(chosen.measured, text));
-    lab_table_cell(table, "%s", lab_format_bytes(heed_plan_workspace_size(plan), text));
-}
-
-static void add_candidate(lab_table *table, const heed_candidate *candidate)
-{
-    char text[LAB_FORMAT_SIZE];
-    lab_table_cell(table, "%s", candidate->chosen ? "->" : "");
-    lab_table_cell(table, "%s", candidate->name);
-    lab_table_cell(table, "%s", lab_format_seconds(candidate->predicted, text));
-    lab_table_cell(table, "%s", lab_format_seconds(candidate->measured, text));
-    lab_table_cell(table, "%s", candidate->rejected ? candidate->rejected : "");
-}
-
-static bool explain(const heed_plan *plan, const char *spec)
-{
-    char text[LAB_FORMAT_SIZE];
     heed_candidate candidate;
-    lab_table *table = lab_table_create();
+    cli_rows rows = cli_rows_begin(json);
+    for (size_t i = 0; next_candidate(plan, i, &candidate); i++) {
+        cli_row_cell(&rows, "", "%s", candidate.chosen ? "->" : "");
+        cli_row_text(&rows, "kernel", "candidate", candidate.name);
+        cli_row_text(&rows, "rejected", NULL, candidate.rejected);
+        cli_row_seconds(&rows, "predicted_seconds", "predicted", candidate.predicted);
+        cli_row_seconds(&rows, "measured_seconds", "measured", candidate.measured);
+        cli_row_member(&rows, "chosen", json_boolean(candidate.chosen));
+        cli_row_cell(&rows, "why not", "%s", candidate.rejected ? candidate.rejected : "");
+        cli_row_end(&rows);
+    }
+    return rows;
+}
 
+static cli_exit explain(const heed_plan *plan, const char *spec)
+{
+    char text[LAB_FORMAT_SIZE];
+    cli_rows candidates = list_candidates(plan, false);
     printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), spec, cli_style(stdout, CLI_PLAIN));
     printf("%s, workspace %s, %s\n\n", heed_plan_name(plan),
            lab_format_bytes(heed_plan_workspace_size(plan), text),
            heed_plan_deterministic(plan) ? "equal bits in every run"
                                          : "last bits may differ between runs");
-    lab_table_columns(table, "|candidate|predicted>|measured>|why not");
-    for (size_t i = 0; next_candidate(plan, i, &candidate); i++)
-        add_candidate(table, &candidate);
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
+    cli_exit code = cli_table_print(candidates.table);
     putchar('\n');
-    return printed;
+    return code;
 }
 
-static json_t *json_candidates(const heed_plan *plan)
+static void add_plan(cli_rows *rows, const heed_plan *plan, const char *spec, bool explained)
 {
-    heed_candidate candidate;
-    json_t *candidates = json_array();
-    for (size_t i = 0; next_candidate(plan, i, &candidate); i++)
-        candidates = cli_json_append(
-            candidates, json_pack("{s:s, s:s?, s:o, s:o, s:b}", "kernel", candidate.name,
-                                  "rejected", candidate.rejected, "predicted_seconds",
-                                  json_seconds(candidate.predicted), "measured_seconds",
-                                  json_seconds(candidate.measured), "chosen", candidate.chosen));
-    return candidates;
-}
-
-static json_t *json_plan(const heed_plan *plan, const char *spec, bool with_candidates)
-{
-    heed_candidate chosen = lab_plan_chosen(plan);
-    json_t *json = json_pack(
-        "{s:s, s:s, s:o, s:o, s:I, s:b, s:o, s:o}", "problem", spec, "kernel", heed_plan_name(plan),
-        "predicted_seconds", json_seconds(chosen.predicted), "measured_seconds",
-        json_seconds(chosen.measured), "workspace_bytes",
-        (json_int_t)heed_plan_workspace_size(plan), "deterministic", heed_plan_deterministic(plan),
-        "flops", cli_json_real(heed_problem_flops(heed_plan_problem(plan))), "bytes",
-        cli_json_real(heed_problem_bytes(heed_plan_problem(plan))));
-    if (!with_candidates || json_object_set_new(json, "candidates", json_candidates(plan)) == 0)
-        return json;
-    json_decref(json);
-    return NULL;
+    const heed_candidate chosen = lab_plan_chosen(plan);
+    const heed_problem *problem = heed_plan_problem(plan);
+    cli_row_text(rows, "problem", "problem", spec);
+    cli_row_text(rows, "kernel", "kernel", heed_plan_name(plan));
+    cli_row_seconds(rows, "predicted_seconds", "predicted", chosen.predicted);
+    cli_row_seconds(rows, "measured_seconds", "measured", chosen.measured);
+    cli_row_bytes(rows, "workspace_bytes", "workspace", heed_plan_workspace_size(plan));
+    cli_row_member(rows, "deterministic", json_boolean(heed_plan_deterministic(plan)));
+    cli_row_member(rows, "flops", cli_json_real(heed_problem_flops(problem)));
+    cli_row_member(rows, "bytes", cli_json_real(heed_problem_bytes(problem)));
+    if (explained) {
+        cli_rows candidates = list_candidates(plan, true);
+        cli_row_member(rows, "candidates", cli_rows_take(&candidates));
+    }
+    cli_row_end(rows);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -110,10 +82,12 @@ static json_t *json_plan(const heed_plan *plan, const char *spec, bool with_cand
 
 static cli_exit no_plan(plan_job *job, heed_status status, const char *spec)
 {
-    if (cli_args_json(job->args))
-        job->plans = cli_json_append(job->plans,
-                                     json_pack("{s:s, s:s, s:s}", "problem", spec, "status",
-                                               heed_status_name(status), "error", heed_message()));
+    if (cli_args_json(job->args)) {
+        cli_row_text(&job->rows, "problem", NULL, spec);
+        cli_row_text(&job->rows, "status", NULL, heed_status_name(status));
+        cli_row_text(&job->rows, "error", NULL, heed_message());
+        cli_row_end(&job->rows);
+    }
     return cli_fail(status, spec);
 }
 
@@ -123,7 +97,8 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
     heed_plan *plan;
     const char *kernel = cli_args_text(job->args, "kernel");
     heed_effort effort = effort_values[cli_args_choice(job->args, "effort")];
-    bool explained = true;
+    bool explained = cli_args_flag(job->args, "explain");
+    cli_exit code = CLI_OK;
 
     heed_problem_print(problem, spec, sizeof spec);
     heed_status status = kernel ? heed_plan_create_named(&plan, job->context, problem, kernel)
@@ -134,20 +109,12 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
     if (status != HEED_OK)
         return no_plan(job, status, spec);
     job->planned = true;
-    if (cli_args_json(job->args))
-        job->plans = cli_json_append(job->plans,
-                                     json_plan(plan, spec, cli_args_flag(job->args, "explain")));
-    else if (cli_args_flag(job->args, "explain"))
-        explained = explain(plan, spec);
-    else {
-        add_row(job->table, plan, spec);
-        job->rows = true;
-    }
+    if (explained && !cli_args_json(job->args))
+        code = explain(plan, spec);
+    else
+        add_plan(&job->rows, plan, spec, explained);
     heed_plan_destroy(plan);
-    if (explained)
-        return CLI_OK;
-    cli_error("%s: not enough memory for the table", spec);
-    return CLI_ENVIRONMENT;
+    return code;
 }
 
 /* Plans all problems, also after one that cannot be planned; the first failure is the one returned.
@@ -171,31 +138,26 @@ static cli_exit plan_all(plan_job *job, const lab_problems *problems)
 
 static cli_exit print_plans(plan_job *job, cli_exit code)
 {
+    const heed_context *context = job->context;
+    cli_exit printed;
     if (cli_args_json(job->args)) {
-        heed_context *context = job->context;
-        json_t *json = json_pack(
-            "{s:s, s:s, s:s, s:i, s:s, s:O}", "device", heed_context_device(context), "backend",
-            heed_context_backend(context), "cpu", heed_context_cpu(context), "threads",
-            heed_context_threads(context), "effort", efforts[cli_args_choice(job->args, "effort")],
-            "plans", job->plans);
-        cli_exit printed = cli_json_print(json, "plan");
+        printed = cli_json_print(
+            json_pack("{s:s, s:s, s:s, s:i, s:s, s:o}", "device", heed_context_device(context),
+                      "backend", heed_context_backend(context), "cpu", heed_context_cpu(context),
+                      "threads", heed_context_threads(context), "effort",
+                      efforts[cli_args_choice(job->args, "effort")], "plans",
+                      cli_rows_list(&job->rows)),
+            "plan");
         return code == CLI_OK ? printed : code;
     }
-    if (job->rows && !lab_table_print(job->table, stdout, LAB_TEXT)) {
-        cli_error("not enough memory for the table");
-        return CLI_ENVIRONMENT;
-    }
+    printed = cli_table_print(job->rows.table);
+    job->rows.table = NULL;
+    if (printed != CLI_OK)
+        return printed;
     if (job->planned)
-        printf("%son %s (%s)\n", job->rows ? "\n" : "", heed_context_device(job->context),
-               heed_context_backend(job->context));
+        printf("%son %s (%s)\n", job->rows.headed ? "\n" : "", heed_context_device(context),
+               heed_context_backend(context));
     return code;
-}
-
-static lab_table *plan_table(void)
-{
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "problem|kernel|predicted>|measured>|workspace>");
-    return table;
 }
 
 /* Does planning measure anything that is worth keeping? */
@@ -215,13 +177,11 @@ static cli_exit plan_problems(const cli_args *args)
     if (code == CLI_OK)
         code = cli_context_open(&job.context, args);
     if (code == CLI_OK) {
-        job.table = plan_table();
-        job.plans = cli_args_json(args) ? json_array() : NULL;
+        job.rows = cli_rows_begin(cli_args_json(args));
         code = print_plans(&job, plan_all(&job, &problems));
         cli_exit saved = learns(args) ? cli_wisdom_save(job.context, args) : CLI_OK;
         code = code == CLI_OK ? saved : code;
-        json_decref(job.plans);
-        lab_table_destroy(job.table);
+        cli_rows_free(&job.rows);
         heed_context_destroy(job.context);
     }
     cli_problems_free(&problems);
@@ -251,17 +211,6 @@ static json_t *json_knobs(size_t kernel)
     return knobs;
 }
 
-static cli_exit list_json(void)
-{
-    json_t *kernels = json_array();
-    for (size_t i = 0; heed_kernel_name(i); i++)
-        kernels = cli_json_append(kernels,
-                                  json_pack("{s:s, s:s, s:o, s:o}", "name", heed_kernel_name(i),
-                                            "summary", heed_kernel_summary(i), "knobs",
-                                            json_knobs(i), "configs", json_configs(i)));
-    return cli_json_print(json_pack("{s:o}", "kernels", kernels), "plan");
-}
-
 /* The letters of a kernel's configs and what they stand for: "m=BLOCK_ROWS s=SPLITS". */
 static void list_knobs(size_t kernel, char *text, size_t size)
 {
@@ -276,19 +225,20 @@ static void list_knobs(size_t kernel, char *text, size_t size)
 
 static cli_exit list_kernels(const cli_args *args)
 {
-    if (cli_args_json(args))
-        return list_json();
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "kernel|configs>|what it is|knobs, in the order of a config's name");
-    for (size_t i = 0; heed_kernel_name(i); i++) {
-        char knobs[200];
+    const char *name;
+    char knobs[200];
+    cli_rows rows = cli_rows_begin(cli_args_json(args));
+    for (size_t i = 0; (name = heed_kernel_name(i)); i++) {
         list_knobs(i, knobs, sizeof knobs);
-        lab_table_cell(table, "%s", heed_kernel_name(i));
-        lab_table_cell(table, "%zu", cli_config_count(i));
-        lab_table_cell(table, "%s", heed_kernel_summary(i));
-        lab_table_cell(table, "%s", knobs);
+        cli_row_text(&rows, "name", "kernel", name);
+        cli_row_cell(&rows, "configs>", "%zu", cli_config_count(i));
+        cli_row_text(&rows, "summary", "what it is", heed_kernel_summary(i));
+        cli_row_member(&rows, "knobs", json_knobs(i));
+        cli_row_member(&rows, "configs", json_configs(i));
+        cli_row_cell(&rows, "knobs, in the order of a config's name", "%s", knobs);
+        cli_row_end(&rows);
     }
-    return cli_table_print(table);
+    return cli_rows_print(&rows, "kernels", "plan");
 }
 
 static cli_exit run(const cli_args *args)

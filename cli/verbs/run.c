@@ -197,14 +197,13 @@ static cli_exit print_json(const run_job *job, const char *spec)
 {
     const char *out = cli_args_text(job->args, "out"), *lse = cli_args_text(job->args, "lse");
     return cli_json_print(
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:I, s:o, s:o}", "problem", spec,
-                  "kernel", heed_plan_name(job->plan), "device", heed_context_device(job->context),
-                  "backend", heed_context_backend(job->context), "cpu",
-                  heed_context_cpu(job->context), "threads", heed_context_threads(job->context),
-                  "seconds", cli_json_real(job->seconds), "flops",
-                  cli_json_real(heed_problem_flops(&job->problem)), "not_finite",
-                  (json_int_t)job->not_finite, "out", out ? cli_json_text(out) : json_null(), "lse",
-                  lse ? cli_json_text(lse) : json_null()),
+        json_pack(
+            "{s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:I, s:o, s:o}", "problem", spec, "kernel",
+            heed_plan_name(job->plan), "device", heed_context_device(job->context), "backend",
+            heed_context_backend(job->context), "cpu", heed_context_cpu(job->context), "threads",
+            heed_context_threads(job->context), "seconds", cli_json_real(job->seconds), "flops",
+            cli_json_real(heed_problem_flops(&job->problem)), "not_finite",
+            (json_int_t)job->not_finite, "out", cli_json_word(out), "lse", cli_json_word(lse)),
         "run");
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/rows.h"
 #include "cli/verbs/board/board.h"
-#include "report/format.h"
 #include "src/device.h"
 #include "wisdom_line.h"
 
@@ -19,41 +19,37 @@
 
 /* The printing in progress. */
 typedef struct line_print {
-    bool json, unused_alone;
-    lab_table *table;
-    json_t *lines;
+    bool unused_alone;
+    cli_rows rows;
     size_t count, unused;
 } line_print;
 
-static json_t *json_line(const heed_wisdom_line *line, const char *spec)
+static void add_line(cli_rows *rows, const heed_wisdom_line *line)
 {
-    return json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:b, s:o}", "line",
-                     (json_int_t)line->number, "problem", spec, "device",
-                     cli_json_text(line->device), "cpu", cli_json_text(line->cpu), "threads",
-                     cli_json_text(line->threads), "build", cli_json_text(line->build), "kernel",
-                     cli_json_text(line->kernel), "seconds", cli_json_real(line->seconds), "effort",
-                     line->effort == HEED_PATIENT ? "patient" : "measure", "used", !line->why_not,
-                     "why_not", line->why_not ? cli_json_text(line->why_not) : json_null());
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(line->problem, spec, sizeof spec);
+    cli_row_count(rows, "line", "line", (int64_t)line->number);
+    cli_row_text(rows, "problem", "problem", spec);
+    cli_row_text(rows, "device", NULL, line->device);
+    cli_row_text(rows, "cpu", NULL, line->cpu);
+    cli_row_text(rows, "threads", NULL, line->threads);
+    cli_row_text(rows, "build", NULL, line->build);
+    cli_row_text(rows, "kernel", "kernel", line->kernel);
+    cli_row_seconds(rows, "seconds", "time", line->seconds);
+    cli_row_text(rows, "effort", NULL, line->effort == HEED_PATIENT ? "patient" : "measure");
+    cli_row_member(rows, "used", json_boolean(!line->why_not));
+    cli_row_text(rows, "why_not", NULL, line->why_not);
+    cli_row_cell(rows, "here", "%s", line->why_not ? line->why_not : "used");
+    cli_row_end(rows);
 }
 
 static void visit_line(void *data, const heed_wisdom_line *line)
 {
     line_print *print = data;
-    char spec[HEED_SPEC_SIZE], text[LAB_FORMAT_SIZE];
     print->count++;
     print->unused += line->why_not != NULL;
-    heed_problem_print(line->problem, spec, sizeof spec);
-    if (print->unused_alone && !line->why_not)
-        return;
-    if (print->json) {
-        print->lines = cli_json_append(print->lines, json_line(line, spec));
-        return;
-    }
-    lab_table_cell(print->table, "%zu", line->number);
-    lab_table_cell(print->table, "%s", spec);
-    lab_table_cell(print->table, "%s", line->kernel);
-    lab_table_cell(print->table, "%s", lab_format_seconds(line->seconds, text));
-    lab_table_cell(print->table, "%s", line->why_not ? line->why_not : "used");
+    if (!print->unused_alone || line->why_not)
+        add_line(&print->rows, line);
 }
 
 static cli_exit visit_file(heed_context *context, const char *path, line_print *print)
@@ -70,16 +66,16 @@ static cli_exit visit_file(heed_context *context, const char *path, line_print *
 
 static cli_exit print_lines(heed_context *context, line_print *print)
 {
-    if (print->json)
+    if (print->rows.json)
         return cli_json_print(
-            json_pack("{s:s, s:i, s:I, s:I, s:O?}", "device", heed_context_device(context),
+            json_pack("{s:s, s:i, s:I, s:I, s:o}", "device", heed_context_device(context),
                       "threads", heed_context_threads(context), "count", (json_int_t)print->count,
-                      "unused", (json_int_t)print->unused, "lines", print->lines),
+                      "unused", (json_int_t)print->unused, "lines", cli_rows_list(&print->rows)),
             "wisdom");
     cli_exit code = CLI_OK;
-    if (print->unused_alone ? print->unused > 0 : print->count > 0) {
-        code = cli_table_print(print->table);
-        print->table = NULL;
+    if (print->rows.headed) {
+        code = cli_table_print(print->rows.table);
+        print->rows.table = NULL;
         putchar('\n');
     }
     printf("%zu of %zu lines are used on %s\n", print->count - print->unused, print->count,
@@ -93,19 +89,14 @@ static cli_exit look(const cli_args *args, bool check)
     cli_exit code = cli_context_open(&context, args);
     if (code != CLI_OK)
         return code;
-    line_print print = { .json = cli_args_json(args),
-                         .unused_alone = check,
-                         .table = lab_table_create(),
-                         .lines = json_array() };
-    lab_table_columns(print.table, "line>|problem|kernel|time>|here");
+    line_print print = { .unused_alone = check, .rows = cli_rows_begin(cli_args_json(args)) };
     for (int i = 1; code == CLI_OK && i < cli_args_operand_count(args); i++)
         code = visit_file(context, cli_args_operand(args, i), &print);
     if (code == CLI_OK)
         code = print_lines(context, &print);
     if (code == CLI_OK && check && print.unused > 0)
         code = CLI_FINDING;
-    lab_table_destroy(print.table);
-    json_decref(print.lines);
+    cli_rows_free(&print.rows);
     heed_context_destroy(context);
     return code;
 }

@@ -158,21 +158,26 @@ static void add_cell(lab_table *table, char *text)
     table->cells[table->cell_count++] = text;
 }
 
-void lab_table_cell(lab_table *table, const char *format, ...)
+void lab_table_vcell(lab_table *table, const char *format, va_list list)
 {
     if (!table || table->failed)
         return;
+    va_list again;
+    va_copy(again, list);
+    int length = vsnprintf(NULL, 0, format, list);
+    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
+    if (text)
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    add_cell(table, text);
+}
+
+void lab_table_cell(lab_table *table, const char *format, ...)
+{
     va_list list;
     va_start(list, format);
-    int length = vsnprintf(NULL, 0, format, list);
+    lab_table_vcell(table, format, list);
     va_end(list);
-    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
-    if (text) {
-        va_start(list, format);
-        vsnprintf(text, (size_t)length + 1, format, list);
-        va_end(list);
-    }
-    add_cell(table, text);
 }
 
 void lab_table_row_end(lab_table *table)

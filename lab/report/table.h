@@ -14,6 +14,7 @@
 #ifndef LAB_TABLE_H
 #define LAB_TABLE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -35,8 +36,8 @@ typedef enum lab_table_form {
 lab_table *lab_table_create(void);
 void lab_table_destroy(lab_table *table);
 
-/* lab_table_column() adds a column. All columns come before the first cell. An empty @head in every
- * column: no head line. */
+/* lab_table_column() adds a column. All columns come before the end of the first row, each before
+ * its cell. An empty @head in every column: no head line. */
 void lab_table_column(lab_table *table, const char *head, lab_align align);
 
 /* lab_table_columns() adds those of @heads, separated by '|', to the left; to the right where a '>'
@@ -48,6 +49,8 @@ void lab_table_columns(lab_table *table, const char *heads);
  * left out of markdown. */
 void lab_table_cell(lab_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void lab_table_vcell(lab_table *table, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0)));
 
 /* lab_table_keys() says that the first @count columns, 1 unless it is called, name a row: where not
  * all columns fit into a line, those that are left stand below, behind these once more. */

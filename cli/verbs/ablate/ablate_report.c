@@ -223,11 +223,10 @@ static json_t *json_planted(const lab_ablate_subject *subject)
 static json_t *json_subject(const lab_ablate_subject *subject)
 {
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "problem", subject->spec, "kernel",
-                     subject->kernel, "seconds",
-                     cli_json_real(subject->seconds > 0 ? subject->seconds : (double)NAN),
-                     "ablations", json_effects(subject), "failed", json_failed(subject),
-                     "not_applicable", json_absent(subject), "reach", cli_json_real(subject->reach),
-                     "planted", json_planted(subject));
+                     subject->kernel, "seconds", cli_json_positive(subject->seconds), "ablations",
+                     json_effects(subject), "failed", json_failed(subject), "not_applicable",
+                     json_absent(subject), "reach", cli_json_real(subject->reach), "planted",
+                     json_planted(subject));
 }
 
 cli_exit ablate_print_json(const lab_ablate_run *run)

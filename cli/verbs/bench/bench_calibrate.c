@@ -79,14 +79,6 @@ static cli_exit print_table(const lab_bench *bench, double detect,
     return code;
 }
 
-static json_t *blocks_json(const double *values, size_t count)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        array = cli_json_append(array, cli_json_real(values[i]));
-    return array;
-}
-
 static json_t *row_json(double detect, const lab_bench_calibration *row)
 {
     char spec[HEED_SPEC_SIZE];
@@ -107,12 +99,11 @@ static json_t *row_json(double detect, const lab_bench_calibration *row)
                                       lab_compared_name(c->verdict), "detects", found)
                           : json_null();
     return json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o}", "problem", spec, "label",
-                     row->source->label[0] ? cli_json_text(row->source->label) : json_null(),
-                     "kernel", row->kernel, "outcome", lab_bench_outcome_name(row->outcome),
-                     "reason", row->reason[0] ? cli_json_text(row->reason) : json_null(), "copies",
-                     (json_int_t)row->copies, "replay_calls", (json_int_t)row->calls, "figures",
-                     figures, "a_blocks", blocks_json(duel->a, pairs), "b_blocks",
-                     blocks_json(duel->b, pairs));
+                     cli_json_word(row->source->label), "kernel", row->kernel, "outcome",
+                     lab_bench_outcome_name(row->outcome), "reason", cli_json_word(row->reason),
+                     "copies", (json_int_t)row->copies, "replay_calls", (json_int_t)row->calls,
+                     "figures", figures, "a_blocks", cli_json_reals(duel->a, pairs), "b_blocks",
+                     cli_json_reals(duel->b, pairs));
 }
 
 static cli_exit print_json(const lab_bench *bench, double detect, const lab_bench_calibration *rows,

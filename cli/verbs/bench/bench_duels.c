@@ -66,14 +66,6 @@ static void print_line(const lab_bench_duels *all, FILE *out)
             count_merged(all), low, high, (double)running / (double)all->count);
 }
 
-static json_t *json_blocks(const double *values, size_t count)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        array = cli_json_append(array, cli_json_real(values[i]));
-    return array;
-}
-
 static json_t *json_duel(const lab_bench_one_duel *one)
 {
     const lab_duel *duel = &one->duel;
@@ -85,8 +77,8 @@ static json_t *json_duel(const lab_bench_one_duel *one)
                      cli_json_real(c->ratio.high), "pairs", (json_int_t)duel->pairs, "stretch",
                      (json_int_t)lab_stretch_pairs(duel->planned), "merged", (json_int_t)c->merged,
                      "seconds", cli_json_real(duel->seconds), "load", cli_json_real(one->load),
-                     "running", one->running, "a_blocks", json_blocks(duel->a, duel->pairs),
-                     "b_blocks", json_blocks(duel->b, duel->pairs));
+                     "running", one->running, "a_blocks", cli_json_reals(duel->a, duel->pairs),
+                     "b_blocks", cli_json_reals(duel->b, duel->pairs));
 }
 
 static json_t *json_counts(const lab_bench_duels *all, bool champion)
@@ -121,11 +113,11 @@ static cli_exit print(const lab_bench_duels *all, bool json)
     return cli_json_print(
         json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "environment",
                   lab_environment_json(&bench->environment), "problem", spec, "kernel", all->kernel,
-                  "source", all->name ? cli_json_text(all->name) : json_null(), "planted",
-                  cli_json_real(all->planted), "seconds", cli_json_real(bench->seconds), "margin",
-                  cli_json_real(bench->margin), "ratio", json_interval(pooled_ratio(all)), "seed",
-                  (json_int_t)bench->seed, "counts", json_counts(all, false), "titles",
-                  json_counts(all, true), "duels", list),
+                  "source", cli_json_word(all->name), "planted", cli_json_real(all->planted),
+                  "seconds", cli_json_real(bench->seconds), "margin", cli_json_real(bench->margin),
+                  "ratio", json_interval(pooled_ratio(all)), "seed", (json_int_t)bench->seed,
+                  "counts", json_counts(all, false), "titles", json_counts(all, true), "duels",
+                  list),
         "duels");
 }
 

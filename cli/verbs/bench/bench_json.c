@@ -7,25 +7,6 @@
 
 static const char *const effort_names[] = { "estimate", "measure", "patient", "wisdom" };
 
-/* A text, or null for "". */
-static json_t *text_or_null(const char *text)
-{
-    return text && text[0] ? cli_json_text(text) : json_null();
-}
-
-static json_t *positive_or_null(double value)
-{
-    return value > 0 ? cli_json_real(value) : json_null();
-}
-
-static json_t *reals(const double *values, size_t count)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        array = cli_json_append(array, cli_json_real(values[i]));
-    return array;
-}
-
 static json_t *error_of(double error)
 {
     return error < 0 ? json_null() : cli_json_real(error);
@@ -53,10 +34,10 @@ static json_t *summary_json(const lab_summary *s)
 static json_t *state_of(const heed_device_state *state)
 {
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o}", "sm_clock_hz", positive_or_null(state->sm_clock_hz),
-        "memory_clock_hz", positive_or_null(state->memory_clock_hz), "power_w",
-        positive_or_null(state->power_w), "temperature_c", positive_or_null(state->temperature_c),
-        "throttle", text_or_null(state->throttle), "other_processes",
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "sm_clock_hz", cli_json_positive(state->sm_clock_hz),
+        "memory_clock_hz", cli_json_positive(state->memory_clock_hz), "power_w",
+        cli_json_positive(state->power_w), "temperature_c", cli_json_positive(state->temperature_c),
+        "throttle", cli_json_word(state->throttle), "other_processes",
         state->other_processes >= 0 ? json_integer(state->other_processes) : json_null());
 }
 
@@ -66,8 +47,8 @@ static json_t *replay_of(const lab_bench_row *row)
     if (row->calls == 0)
         return json_null();
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "calls", (json_int_t)row->calls, "hot",
-                     positive_or_null(row->hot), "cold", positive_or_null(row->cold), "eager",
-                     summary_json(&row->eager), "launch", positive_or_null(row->launch), "state",
+                     cli_json_positive(row->hot), "cold", cli_json_positive(row->cold), "eager",
+                     summary_json(&row->eager), "launch", cli_json_positive(row->launch), "state",
                      state_of(&row->state));
 }
 
@@ -76,14 +57,15 @@ static json_t *match_of(const lab_bench_match *match)
     bool good = match->outcome == LAB_BENCH_OK;
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                      cli_json_text(match->name), "outcome", lab_bench_outcome_name(match->outcome),
-                     "reason", text_or_null(match->reason), "method", text_or_null(match->method),
+                     "reason", cli_json_word(match->reason), "method", cli_json_word(match->method),
                      "error", error_of(match->error), "seconds",
                      good ? cli_json_real(match->seconds) : json_null(), "comparison",
-                     verdict_of(match), "heed_blocks", reals(match->heed, good ? match->pairs : 0),
-                     "rival_blocks", reals(match->other, good ? match->pairs : 0), "replay_calls",
+                     verdict_of(match), "heed_blocks",
+                     cli_json_reals(match->heed, good ? match->pairs : 0), "rival_blocks",
+                     cli_json_reals(match->other, good ? match->pairs : 0), "replay_calls",
                      match->calls ? json_integer(match->calls) : json_null(), "eager",
                      match->eager.n ? summary_json(&match->eager) : json_null(), "asking",
-                     positive_or_null(match->asking));
+                     cli_json_positive(match->asking));
 }
 
 static json_t *matches_of(const lab_bench_row *row)
@@ -108,17 +90,17 @@ static json_t *row_of(const lab_bench_row *row)
     return json_pack(
         "{s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o, s:o}",
-        "problem", spec, "label", text_or_null(row->source->label), "kernel",
-        text_or_null(row->kernel), "outcome", lab_bench_outcome_name(row->outcome), "reason",
-        text_or_null(row->reason), "error", error_of(row->error), "rows_checked",
+        "problem", spec, "label", cli_json_word(row->source->label), "kernel",
+        cli_json_word(row->kernel), "outcome", lab_bench_outcome_name(row->outcome), "reason",
+        cli_json_word(row->reason), "error", error_of(row->error), "rows_checked",
         (json_int_t)row->rows_checked, "copies", (json_int_t)row->copies, "flops",
-        cli_json_real(row->flops), "flops_per_second", positive_or_null(rate), "of_ceiling",
-        positive_or_null(row->ceiling > 0 ? rate / row->ceiling : 0), "of_roofline",
-        positive_or_null(good ? lab_bench_of_roofline(row) : 0), "floor_seconds",
-        positive_or_null(row->floor), "bound_by",
+        cli_json_real(row->flops), "flops_per_second", cli_json_positive(rate), "of_ceiling",
+        cli_json_positive(row->ceiling > 0 ? rate / row->ceiling : 0), "of_roofline",
+        cli_json_positive(good ? lab_bench_of_roofline(row) : 0), "floor_seconds",
+        cli_json_positive(row->floor), "bound_by",
         row->floor > 0 ? json_string(lab_roof_name(row->binds)) : json_null(), "seconds",
-        summary_of(row), "samples", reals(row->samples, good ? (size_t)row->count : 0), "replay",
-        good ? replay_of(row) : json_null(), "rivals", matches_of(row));
+        summary_of(row), "samples", cli_json_reals(row->samples, good ? (size_t)row->count : 0),
+        "replay", good ? replay_of(row) : json_null(), "rivals", matches_of(row));
 }
 
 static json_t *rows_of(const lab_bench *bench)
@@ -136,12 +118,12 @@ static json_t *rivals_of(const lab_bench *bench)
         const lab_bench_rival *r = &bench->rivals[i];
         const lab_rival *p = r->peer;
         array = cli_json_append(
-            array,
-            json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->name), "version",
-                      text_or_null(p ? p->version : ""), "detail", text_or_null(p ? p->detail : ""),
-                      "path", text_or_null(p ? p->found.path : ""), "outcome",
-                      lab_bench_outcome_name(r->open ? LAB_BENCH_OK : r->outcome), "reason",
-                      r->open ? json_null() : text_or_null(r->reason)));
+            array, json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->name),
+                             "version", cli_json_word(p ? p->version : ""), "detail",
+                             cli_json_word(p ? p->detail : ""), "path",
+                             cli_json_word(p ? p->found.path : ""), "outcome",
+                             lab_bench_outcome_name(r->open ? LAB_BENCH_OK : r->outcome), "reason",
+                             r->open ? json_null() : cli_json_word(r->reason)));
     }
     return array;
 }
@@ -151,9 +133,9 @@ static json_t *ceilings_of(const lab_bench *bench)
     json_t *ceilings = json_object();
     for (int type = 0; type < HEED_TYPE_COUNT; type++)
         json_object_set_new(ceilings, heed_type_name((heed_type)type),
-                            positive_or_null(bench->ceilings[type]));
-    json_object_set_new(ceilings, "sgemm", positive_or_null(bench->sgemm));
-    json_object_set_new(ceilings, "copy_bytes", positive_or_null(bench->copy));
+                            cli_json_positive(bench->ceilings[type]));
+    json_object_set_new(ceilings, "sgemm", cli_json_positive(bench->sgemm));
+    json_object_set_new(ceilings, "copy_bytes", cli_json_positive(bench->copy));
     return ceilings;
 }
 
@@ -168,11 +150,11 @@ json_t *bench_json_device(const lab_bench *bench)
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "backend",
                      heed_context_backend(bench->context), "name",
                      heed_context_device(bench->context), "features", features, "memory_bytes",
-                     positive_or_null((double)heed_device_memory(bench->context)), "cache_bytes",
-                     positive_or_null((double)heed_device_cache(bench->context)), "multiprocessors",
-                     positive_or_null(limits.multiprocessors), "clock_hz",
-                     positive_or_null(limits.clock_hz), "bandwidth",
-                     positive_or_null(limits.bandwidth), "state", state_of(&state));
+                     cli_json_positive((double)heed_device_memory(bench->context)), "cache_bytes",
+                     cli_json_positive((double)heed_device_cache(bench->context)),
+                     "multiprocessors", cli_json_positive(limits.multiprocessors), "clock_hz",
+                     cli_json_positive(limits.clock_hz), "bandwidth",
+                     cli_json_positive(limits.bandwidth), "state", state_of(&state));
 }
 
 json_t *bench_json(const lab_bench *bench, const json_t *manifest)
@@ -180,10 +162,10 @@ json_t *bench_json(const lab_bench *bench, const json_t *manifest)
     return json_pack(
         "{s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
         "environment", lab_environment_json(&bench->environment), "manifest",
-        text_or_null(cli_manifest_hash(manifest)), "build", heed_wisdom_build(), "device",
+        cli_json_word(cli_manifest_hash(manifest)), "build", heed_wisdom_build(), "device",
         heed_context_device(bench->context), "device_facts", bench_json_device(bench), "cpu",
         heed_context_cpu(bench->context), "threads", heed_context_threads(bench->context), "effort",
-        effort_names[bench->effort], "kernel", text_or_null(bench->kernel), "source",
+        effort_names[bench->effort], "kernel", cli_json_word(bench->kernel), "source",
         bench->own ? cli_json_text(bench->own->path) : json_null(), "cold", bench->cold, "replay",
         bench->replay, "seconds", cli_json_real(bench->seconds), "seed", (json_int_t)bench->seed,
         "ceilings", ceilings_of(bench), "rivals", rivals_of(bench), "rows", rows_of(bench));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "report/table.h"
+#include "cli/base/rows.h"
 
 static void (*const checks[])(doctor_report *report) = {
     doctor_check_library, doctor_check_cpu,    doctor_check_features, doctor_check_caches,
@@ -39,40 +39,36 @@ static doctor_level worst(const doctor_report *report)
     return level;
 }
 
-static cli_exit print_json(const doctor_report *report)
+static const char *const levels[] = { "ok", "warn", "fail" };
+
+static void add_finding(cli_rows *rows, const doctor_finding *finding)
 {
-    static const char *const levels[] = { "ok", "warn", "fail" };
-    json_t *findings = json_array();
-    for (size_t i = 0; i < report->count; i++) {
-        const doctor_finding *finding = &report->findings[i];
-        findings = cli_json_append(findings,
-                                   json_pack("{s:s, s:s, s:o, s:s?}", "check", finding->name,
-                                             "level", levels[finding->level], "text",
-                                             cli_json_text(finding->text), "fix", finding->fix));
-    }
-    return cli_json_print(
-        json_pack("{s:s, s:o}", "level", levels[worst(report)], "findings", findings), "doctor");
+    static const char *const words[] = { "OK", "WARN", "FAIL" };
+    static const cli_style_name styles[] = { CLI_GOOD, CLI_WARN, CLI_BAD };
+    cli_row_cell(rows, "", "%s%s%s", cli_style(stdout, styles[finding->level]),
+                 words[finding->level], cli_style(stdout, CLI_PLAIN));
+    cli_row_text(rows, "check", "", finding->name);
+    cli_row_text(rows, "level", NULL, levels[finding->level]);
+    cli_row_text(rows, "text", "", finding->text);
+    cli_row_text(rows, "fix", NULL, finding->fix);
+    cli_row_end(rows);
+    if (rows->json || !finding->fix)
+        return;
+    cli_row_cell(rows, "", "%s", "");
+    cli_row_cell(rows, "", "%s", "");
+    cli_row_cell(rows, "", "-> %s", finding->fix);
 }
 
-static cli_exit print_text(const doctor_report *report)
+static cli_exit print(const doctor_report *report)
 {
-    static const char *const levels[] = { "OK", "WARN", "FAIL" };
-    static const cli_style_name styles[] = { CLI_GOOD, CLI_WARN, CLI_BAD };
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "||");
-    for (size_t i = 0; i < report->count; i++) {
-        const doctor_finding *finding = &report->findings[i];
-        lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[finding->level]),
-                       levels[finding->level], cli_style(stdout, CLI_PLAIN));
-        lab_table_cell(table, "%s", finding->name);
-        lab_table_cell(table, "%s", finding->text);
-        if (finding->fix) {
-            lab_table_cell(table, "%s", "");
-            lab_table_cell(table, "%s", "");
-            lab_table_cell(table, "-> %s", finding->fix);
-        }
-    }
-    return cli_table_print(table);
+    cli_rows rows = cli_rows_begin(cli_args_json(report->args));
+    for (size_t i = 0; i < report->count; i++)
+        add_finding(&rows, &report->findings[i]);
+    if (!rows.json)
+        return cli_table_print(rows.table);
+    return cli_json_print(
+        json_pack("{s:s, s:o}", "level", levels[worst(report)], "findings", cli_rows_take(&rows)),
+        "doctor");
 }
 
 static cli_exit examine(const cli_args *args)
@@ -85,7 +81,7 @@ static cli_exit examine(const cli_args *args)
         checks[i](&report);
     }
     lab_progress_end(&progress);
-    cli_exit code = cli_args_json(args) ? print_json(&report) : print_text(&report);
+    cli_exit code = print(&report);
     if (report.failed)
         cli_error("not enough memory for all findings");
     if (code == CLI_OK && (report.failed || worst(&report) == DOCTOR_FAIL))

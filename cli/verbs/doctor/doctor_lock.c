@@ -60,19 +60,14 @@ cli_exit doctor_lock(const cli_args *args)
     return code;
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? cli_json_text(text) : json_null();
-}
-
 static cli_exit print_json(const json_t *then, const json_t *now,
                            const cli_manifest_difference *found, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
         list = cli_json_append(list, json_pack("{s:s, s:o, s:o, s:b}", "name", found[i].name,
-                                               "then", text_or_null(found[i].then), "now",
-                                               text_or_null(found[i].now), "content_differs",
+                                               "then", cli_json_word(found[i].then), "now",
+                                               cli_json_word(found[i].now), "content_differs",
                                                found[i].content));
     return cli_json_print(json_pack("{s:s, s:s, s:b, s:o}", "then", cli_manifest_hash(then), "now",
                                     cli_manifest_hash(now), "same", count == 0, "differences",

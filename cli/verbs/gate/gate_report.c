@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/base/rows.h"
 #include "gate.h"
-#include "report/format.h"
 
 static const char *const names[GATE_VERDICTS] = { "AMBIGUOUS", "PASS", "SAME", "SLOWER", "WRONG" };
 
@@ -31,45 +31,70 @@ cli_exit gate_exit(const gate_run *gate)
 }
 
 /* -------------------------------------------------------------------------- */
-/* The table                                                                  */
+/* Shapes                                                                     */
 /* -------------------------------------------------------------------------- */
 
-static void add_seconds(lab_table *table, double seconds)
+/* A figure of the comparison, of a shape that was judged. */
+static void add_judged(cli_rows *rows, const gate_shape *shape, const char *key, double figure)
 {
-    char text[LAB_FORMAT_SIZE];
-    lab_table_cell(table, "%s", lab_format_seconds(seconds > 0 ? seconds : -1, text));
+    cli_row_member(rows, key, cli_json_real(shape->judged ? figure : (double)NAN));
 }
 
-static void add_shape(lab_table *table, const gate_shape *shape)
+static void add_verdict(cli_rows *rows, const gate_shape *shape)
 {
     static const cli_style_name styles[GATE_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_GOOD, CLI_BAD,
                                                           CLI_BAD };
     const lab_interval *ratio = &shape->comparison.ratio;
-    lab_table_cell(table, "%s%s", shape->spec, shape->cold ? " (cold)" : "");
-    lab_table_cell(table, "%s%s", shape->champion, shape->rebuilt ? " (rebuilt)" : "");
-    add_seconds(table, shape->then);
-    add_seconds(table, shape->pair.seconds[1]);
-    lab_table_cell(table, "%s",
-                   shape->pair.same          ? "the same"
-                   : *shape->pair.planned[0] ? shape->pair.planned[0]
-                                             : "-");
-    add_seconds(table, shape->pair.seconds[0]);
+    const char *verdict = verdict_name(shape->verdict);
+    add_judged(rows, shape, "ratio", ratio->estimate);
+    add_judged(rows, shape, "low", ratio->low);
+    add_judged(rows, shape, "high", ratio->high);
     if (shape->judged)
-        lab_table_cell(table, "%.3f [%.3f, %.3f]", ratio->estimate, ratio->low, ratio->high);
+        cli_row_cell(rows, "again/now", "%.3f [%.3f, %.3f]", ratio->estimate, ratio->low,
+                     ratio->high);
     else
-        lab_table_cell(table, "-");
-    lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[shape->verdict]),
-                   verdict_name(shape->verdict), cli_style(stdout, CLI_PLAIN));
-    lab_table_row_end(table);
+        cli_row_cell(rows, "again/now", "-");
+    cli_row_count(rows, "pairs", NULL, (int64_t)shape->pair.duel.pairs);
+    add_judged(rows, shape, "noise", shape->comparison.noise);
+    cli_row_text(rows, "verdict", NULL, verdict);
+    cli_row_cell(rows, "verdict", "%s%s%s", cli_style(stdout, styles[shape->verdict]), verdict,
+                 cli_style(stdout, CLI_PLAIN));
+    cli_row_member(rows, "why", cli_json_word(shape->why));
+}
+
+static void add_shape(cli_rows *rows, const gate_shape *shape)
+{
+    const lab_bench_pair *pair = &shape->pair;
+    const char *planned = pair->planned[0], *shown = *planned ? planned : "-";
+    cli_row_text(rows, "problem", NULL, shape->spec);
+    cli_row_cell(rows, "problem", "%s%s", shape->spec, shape->cold ? " (cold)" : "");
+    cli_row_member(rows, "cold", json_boolean(shape->cold));
+    cli_row_count(rows, "trial", NULL, shape->trial);
+    cli_row_text(rows, "champion", NULL, shape->champion);
+    cli_row_cell(rows, "champion", "%s%s", shape->champion, shape->rebuilt ? " (rebuilt)" : "");
+    cli_row_text(rows, "planned", NULL, planned);
+    cli_row_member(rows, "same", json_boolean(pair->same));
+    cli_row_member(rows, "rebuilt", json_boolean(shape->rebuilt));
+    cli_row_seconds(rows, "then_seconds", "then", shape->then);
+    cli_row_seconds(rows, NULL, "again", pair->seconds[1]);
+    add_judged(rows, shape, "champion_seconds", pair->seconds[1]);
+    cli_row_cell(rows, "planned now", "%s", pair->same ? "the same" : shown);
+    cli_row_seconds(rows, "planned_seconds", "now", pair->seconds[0]);
+    add_verdict(rows, shape);
+    cli_row_end(rows);
+}
+
+static cli_rows list_shapes(const gate_run *gate)
+{
+    cli_rows rows = cli_rows_begin(gate->json);
+    for (size_t i = 0; i < gate->count; i++)
+        add_shape(&rows, &gate->shapes[i]);
+    return rows;
 }
 
 static cli_exit print_table(const gate_run *gate)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "problem|champion|then>|again>|planned now|now>|again/now|verdict");
-    for (size_t i = 0; i < gate->count; i++)
-        add_shape(table, &gate->shapes[i]);
-    cli_exit code = cli_table_print(table);
+    cli_exit code = cli_table_print(list_shapes(gate).table);
     printf("\n");
     for (size_t i = 0; i < gate->count; i++)
         if (*gate->shapes[i].why)
@@ -99,31 +124,10 @@ static void print_sum(const gate_run *gate)
 /* JSON                                                                       */
 /* -------------------------------------------------------------------------- */
 
-static json_t *json_shape(const gate_shape *shape)
-{
-    const lab_comparison *c = &shape->comparison;
-    bool judged = shape->judged;
-    return json_pack(
-        "{s:s, s:b, s:I, s:s, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:o}",
-        "problem", shape->spec, "cold", shape->cold, "trial", (json_int_t)shape->trial, "champion",
-        shape->champion, "planned", shape->pair.planned[0], "same", shape->pair.same, "rebuilt",
-        shape->rebuilt, "then_seconds", cli_json_real(shape->then > 0 ? shape->then : (double)NAN),
-        "champion_seconds", cli_json_real(judged ? shape->pair.seconds[1] : (double)NAN),
-        "planned_seconds",
-        cli_json_real(shape->pair.seconds[0] > 0 ? shape->pair.seconds[0] : (double)NAN), "ratio",
-        cli_json_real(judged ? c->ratio.estimate : (double)NAN), "low",
-        cli_json_real(judged ? c->ratio.low : (double)NAN), "high",
-        cli_json_real(judged ? c->ratio.high : (double)NAN), "pairs",
-        (json_int_t)shape->pair.duel.pairs, "noise", cli_json_real(judged ? c->noise : (double)NAN),
-        "verdict", verdict_name(shape->verdict), "why",
-        *shape->why ? cli_json_text(shape->why) : json_null());
-}
-
 static cli_exit print_json(const gate_run *gate)
 {
-    json_t *list = json_array(), *counts = json_object();
-    for (size_t i = 0; i < gate->count; i++)
-        list = cli_json_append(list, json_shape(&gate->shapes[i]));
+    cli_rows shapes = list_shapes(gate);
+    json_t *counts = json_object();
     for (int i = 0; i < GATE_VERDICTS; i++)
         json_object_set_new(counts, names[i],
                             json_integer((json_int_t)gate_count(gate, (gate_verdict)i)));
@@ -132,7 +136,7 @@ static cli_exit print_json(const gate_run *gate)
                   heed_context_device(gate->bench.context), "threads",
                   heed_context_threads(gate->bench.context), "limit", cli_json_real(gate->limit),
                   "seconds", cli_json_real(gate->seconds), "allow_ambiguous", gate->allow_ambiguous,
-                  "exit", gate_exit(gate), "counts", counts, "shapes", list),
+                  "exit", gate_exit(gate), "counts", counts, "shapes", cli_rows_take(&shapes)),
         "gate");
 }
 

@@ -7,7 +7,7 @@
 #ifndef CLI_INSPECT_H
 #define CLI_INSPECT_H
 
-#include "cli/base/cli.h"
+#include "cli/base/rows.h"
 #include "inspect/cubin.h"
 #include "inspect/disassembler.h"
 #include "inspect/findings.h"
@@ -113,7 +113,10 @@ cli_exit inspect_archs(const cli_args *args, int *archs, size_t max, size_t *cou
  * warning. */
 cli_exit inspect_report(const inspect_job *job);
 
-/* inspect_json.c: the same as JSON, without the exit code. */
-cli_exit inspect_json(const inspect_job *job);
+/* inspect_rows.c: the kernels as rows; JSON has all that is known of them. inspect_entry() returns
+ * the name of the entry, without the middle of a long one: those of templates fill pages. */
+#define INSPECT_CELL_SIZE 64
+cli_rows inspect_rows(const inspect_job *job, bool json);
+const char *inspect_entry(const inspect_row *row, char text[INSPECT_CELL_SIZE]);
 
 #endif /* CLI_INSPECT_H */

@@ -4,28 +4,11 @@
 #include <string.h>
 
 #include "inspect.h"
-#include "report/format.h"
-#include "report/table.h"
-
-#define CELL_SIZE 64
-#define ENTRY_END 20 /* characters of the end of a long name that are shown */
-
-/* The name of the entry, without the middle of a long one: those of templates fill pages. */
-static const char *entry_of(const inspect_row *row, char text[CELL_SIZE])
-{
-    const char *name = row->code.name;
-    size_t length = strlen(name);
-    if (length < CELL_SIZE)
-        return name;
-    snprintf(text, CELL_SIZE, "%.*s...%s", CELL_SIZE - 4 - ENTRY_END, name,
-             name + length - ENTRY_END);
-    return text;
-}
 
 static void add_entry(lab_table *table, const inspect_row *row)
 {
-    char text[CELL_SIZE];
-    lab_table_cell(table, "%s", entry_of(row, text));
+    char text[INSPECT_CELL_SIZE];
+    lab_table_cell(table, "%s", inspect_entry(row, text));
 }
 
 /* A number that is unknown if negative. */
@@ -35,57 +18,6 @@ static void add_number(lab_table *table, int64_t number)
         lab_table_cell(table, "-");
     else
         lab_table_cell(table, "%lld", (long long)number);
-}
-
-/* -------------------------------------------------------------------------- */
-/* Resources of a launch                                                      */
-/* -------------------------------------------------------------------------- */
-
-/* Bytes stored and loaded; callers ask only whether there are any. */
-static int64_t spills_of(const inspect_row *row)
-{
-    bool known = row->code.spill_stores >= 0 && row->code.spill_loads >= 0;
-    return known ? row->code.spill_stores + row->code.spill_loads : -1;
-}
-
-static void add_row(lab_table *table, const inspect_row *row)
-{
-    bool known = row->resident >= 0;
-    char text[LAB_FORMAT_SIZE];
-    if (*row->spec) {
-        lab_table_cell(table, "%s", row->spec);
-        lab_table_cell(table, "%s", lab_format_seconds(row->predicted, text));
-        lab_table_cell(table, "%s", lab_format_seconds(row->roofline, text));
-        lab_table_cell(table, "%.0f %%", 100 * row->roofline / row->predicted);
-    }
-    lab_table_cell(table, "%s", row->name);
-    add_entry(table, row);
-    lab_table_cell(table, "sm_%d", row->arch);
-    add_number(table, row->code.registers);
-    add_number(table, spills_of(row));
-    add_number(table, row->code.stack);
-    add_number(table, row->code.smem);
-    add_number(table, row->dynamic);
-    add_number(table, row->threads > 0 ? row->threads : -1);
-    add_number(table, row->resident);
-    if (known)
-        lab_table_cell(table, "%d of %d", row->warps, row->warps_max);
-    else
-        lab_table_cell(table, "-");
-    lab_table_cell(table, "%s", known ? row->limit : "-");
-}
-
-static cli_exit print_launches(const inspect_job *job)
-{
-    lab_table *table = lab_table_create();
-    bool problems = job->count > 0 && *job->rows[0].spec;
-    if (problems)
-        lab_table_columns(table, "problem|predicted>|roofline>|predicted share>");
-    lab_table_columns(table, "kernel|entry|arch|registers>|spills>|stack>|static>|dynamic>|"
-                             "threads>|blocks/SM>|warps/SM>|limited by");
-    for (size_t i = 0; i < job->count; i++)
-        add_row(table, &job->rows[i]);
-    return cli_table_print(table);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -111,14 +43,14 @@ static const struct {
 
 /* Global accesses by bits a thread: "16:4 128:2". */
 static const char *by_width(const lab_sass_counts *counts, lab_sass_class narrowest,
-                            char text[CELL_SIZE])
+                            char text[INSPECT_CELL_SIZE])
 {
     size_t length = 0;
     text[0] = '\0';
     for (int i = 0, bits = 8; bits <= 256; i++, bits *= 2) {
         long long count = (long long)counts->of[(int)narrowest + i];
-        if (count > 0 && length < CELL_SIZE)
-            length += (size_t)snprintf(text + length, CELL_SIZE - length, "%s%d:%lld",
+        if (count > 0 && length < INSPECT_CELL_SIZE)
+            length += (size_t)snprintf(text + length, INSPECT_CELL_SIZE - length, "%s%d:%lld",
                                        length ? " " : "", bits, count);
     }
     return length ? text : "0";
@@ -126,7 +58,7 @@ static const char *by_width(const lab_sass_counts *counts, lab_sass_class narrow
 
 static void add_counts(lab_table *table, const lab_sass_counts *counts)
 {
-    char text[CELL_SIZE];
+    char text[INSPECT_CELL_SIZE];
     add_number(table, counts->total);
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
         int64_t sum = 0;
@@ -238,9 +170,9 @@ static void add_finding(lab_table *table, const inspect_row *row, bool first,
     static const cli_style_name styles[] = { [LAB_SEVERITY_NOTE] = CLI_FAINT,
                                              [LAB_SEVERITY_WARNING] = CLI_WARN,
                                              [LAB_SEVERITY_FAULT] = CLI_BAD };
-    char text[CELL_SIZE];
+    char text[INSPECT_CELL_SIZE];
     if (first)
-        lab_table_cell(table, "%s %s sm_%d", row->name, entry_of(row, text), row->arch);
+        lab_table_cell(table, "%s %s sm_%d", row->name, inspect_entry(row, text), row->arch);
     else
         lab_table_cell(table, "%s", "");
     lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[finding->severity]),
@@ -278,11 +210,11 @@ static void print_unjudged(const inspect_job *job)
 {
     for (size_t i = 0; i < job->count; i++) {
         const inspect_row *row = &job->rows[i];
-        char text[CELL_SIZE];
+        char text[INSPECT_CELL_SIZE];
         if (row->has_sass && row->sass.banks.shapeless)
             printf("\n%s %s sm_%d: bank conflicts of %d accesses depend on how the block's threads "
                    "lie; --threads XxY says so.\n",
-                   row->name, entry_of(row, text), row->arch, row->sass.banks.unknown);
+                   row->name, inspect_entry(row, text), row->arch, row->sass.banks.unknown);
     }
 }
 
@@ -293,7 +225,7 @@ static void print_unjudged(const inspect_job *job)
 static cli_exit print_text(const inspect_job *job)
 {
     bool code_wanted = !job->no_code;
-    cli_exit code = print_launches(job);
+    cli_exit code = cli_table_print(inspect_rows(job, false).table);
     if (code == CLI_OK && code_wanted)
         code = print_code(job);
     if (code == CLI_OK && code_wanted && cli_args_flag(job->args, "loops"))
@@ -303,6 +235,17 @@ static cli_exit print_text(const inspect_job *job)
     if (code == CLI_OK && code_wanted)
         print_unjudged(job);
     return code;
+}
+
+static cli_exit print_json(const inspect_job *job)
+{
+    cli_rows kernels = inspect_rows(job, true);
+    return cli_json_print(json_pack("{s:s?, s:s?, s:o}", "disassembler",
+                                    job->tool_state == INSPECT_TOOL_FOUND ? job->tool.path : NULL,
+                                    "instructions_unknown_because",
+                                    *job->trouble.text ? job->trouble.text : NULL, "kernels",
+                                    cli_rows_take(&kernels)),
+                          "inspect");
 }
 
 /* Launch bounds in the code decide, whatever the compiler is told. */
@@ -324,7 +267,7 @@ cli_exit inspect_report(const inspect_job *job)
         cli_error("not enough memory for the list of kernels");
         return CLI_ENVIRONMENT;
     }
-    cli_exit code = cli_args_json(job->args) ? inspect_json(job) : print_text(job);
+    cli_exit code = cli_args_json(job->args) ? print_json(job) : print_text(job);
     warn_of_caps(job);
     if (*job->trouble.text)
         cli_warning("some instructions, and facts that depend on them, are unknown: %s",

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/base/rows.h"
 #include "profile.h"
 #include "report/format.h"
-#include "report/table.h"
 
 #define STALLS_SHOWN 5
 #define VALUE_SIZE 48
@@ -46,6 +46,70 @@ static const char *print_value(double value, lab_unit unit, char text[VALUE_SIZE
                                            : "%.0f",
                  value);
     return text;
+}
+
+static const char *unit_name(lab_unit unit)
+{
+    static const char *const names[] = { "count", "number", "percent", "bytes", "seconds" };
+    return names[unit];
+}
+
+/* -------------------------------------------------------------------------- */
+/* Rows                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static void add_gate(cli_rows *rows, const lab_gate_result *gate)
+{
+    char text[VALUE_SIZE];
+    bool off = gate->verdict == LAB_GATE_OFF, passed = gate->verdict == LAB_GATE_PASS;
+    const char *relation = gate->least ? ">=" : "<=",
+               *verdict = lab_gate_verdict_name(gate->verdict);
+    print_value(gate->value, gate->unit, text);
+    cli_row_text(rows, "gate", NULL, gate->key);
+    cli_row_cell(rows, "gate", "%s", gate->title);
+    cli_row_member(rows, "value", cli_json_real(gate->value));
+    cli_row_cell(rows, "value>", "%s", off && isnan(gate->value) ? "-" : text);
+    cli_row_text(rows, "unit", NULL, unit_name(gate->unit));
+    cli_row_text(rows, "relation", NULL, relation);
+    cli_row_member(rows, "limit", cli_json_real(gate->limit));
+    cli_row_cell(rows, "limit", "%s %g%s", relation, gate->limit,
+                 gate->unit == LAB_UNIT_PERCENT ? " %" : "");
+    cli_row_text(rows, "verdict", NULL, off ? "OFF" : verdict);
+    cli_row_cell(rows, "verdict", "%s%s%s", cli_style(stdout, styles[gate->verdict]), verdict,
+                 cli_style(stdout, CLI_PLAIN));
+    cli_row_member(rows, "applies", json_boolean(!off));
+    cli_row_text(rows, "why", NULL, passed ? NULL : gate->why);
+    cli_row_end(rows);
+}
+
+static cli_rows list_gates(const profile_row *row, bool json)
+{
+    cli_rows rows = cli_rows_begin(json);
+    for (size_t i = 0; i < LAB_PROFILE_GATES; i++)
+        add_gate(&rows, &row->gates[i]);
+    return rows;
+}
+
+static cli_rows list_stalls(const lab_profile *profile, bool json)
+{
+    size_t order[LAB_STALLS], count = lab_profile_stalls(profile, order);
+    cli_rows rows = cli_rows_begin(json);
+    for (size_t i = 0; i < count && (json || i < STALLS_SHOWN); i++) {
+        const lab_stall_row *stall = lab_stall_of(order[i]);
+        double share = lab_profile_stall_share(profile, order[i]);
+        cli_row_text(&rows, "stall", "stall", stall->name);
+        cli_row_real(&rows, "share", "of a warp's time", share, "%.1f %%", 100 * share);
+        cli_row_member(&rows, "warps_per_issue", cli_json_real(profile->stall[order[i]]));
+        cli_row_cell(&rows, "waiting for", "%s", stall->meaning);
+        cli_row_end(&rows);
+    }
+    if (count == 0 && !json) {
+        cli_row_cell(&rows, "stall", "UNKNOWN");
+        cli_row_cell(&rows, "of a warp's time>", "%s", "");
+        cli_row_cell(&rows, "waiting for", "%s", "");
+        cli_row_end(&rows);
+    }
+    return rows;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -100,22 +164,7 @@ static void print_reasons(const profile_row *row)
 
 static bool print_gates(const profile_row *row)
 {
-    char text[VALUE_SIZE];
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "gate|value>|limit|verdict");
-    for (size_t i = 0; i < LAB_PROFILE_GATES; i++) {
-        const lab_gate_result *gate = &row->gates[i];
-        lab_table_cell(table, "%s", gate->title);
-        lab_table_cell(table, "%s",
-                       gate->verdict == LAB_GATE_OFF && isnan(gate->value)
-                           ? "-"
-                           : print_value(gate->value, gate->unit, text));
-        lab_table_cell(table, "%s %g%s", gate->least ? ">=" : "<=", gate->limit,
-                       gate->unit == LAB_UNIT_PERCENT ? " %" : "");
-        lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[gate->verdict]),
-                       lab_gate_verdict_name(gate->verdict), cli_style(stdout, CLI_PLAIN));
-    }
-    if (!print_table(table))
+    if (!print_table(list_gates(row, false).table))
         return false;
     print_reasons(row);
     return true;
@@ -136,25 +185,6 @@ static bool print_counters(const profile_row *row)
     return print_table(table);
 }
 
-static bool print_stalls(const profile_row *row)
-{
-    size_t order[LAB_STALLS];
-    size_t count = lab_profile_stalls(&row->profile, order);
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "stall|of a warp's time>|waiting for");
-    for (size_t i = 0; i < count && i < STALLS_SHOWN; i++) {
-        const lab_stall_row *stall = lab_stall_of(order[i]);
-        lab_table_cell(table, "%s", stall->name);
-        lab_table_cell(table, "%.1f %%", 100 * lab_profile_stall_share(&row->profile, order[i]));
-        lab_table_cell(table, "%s", stall->meaning);
-    }
-    if (count == 0) {
-        lab_table_cell(table, "UNKNOWN");
-        lab_table_row_end(table);
-    }
-    return print_table(table);
-}
-
 static bool print_row(const profile_row *row)
 {
     if (*row->spec)
@@ -168,7 +198,8 @@ static bool print_row(const profile_row *row)
         return true;
     }
     print_launch(row);
-    return print_gates(row) && print_counters(row) && print_stalls(row);
+    return print_gates(row) && print_counters(row) &&
+           print_table(list_stalls(&row->profile, false).table);
 }
 
 static cli_exit report_text(const profile_job *job)
@@ -194,12 +225,6 @@ static cli_exit report_text(const profile_job *job)
 /* JSON                                                                       */
 /* -------------------------------------------------------------------------- */
 
-static const char *unit_name(lab_unit unit)
-{
-    static const char *const names[] = { "count", "number", "percent", "bytes", "seconds" };
-    return names[unit];
-}
-
 static json_t *json_metrics(const lab_profile *profile)
 {
     json_t *object = json_object();
@@ -215,35 +240,6 @@ static json_t *json_metrics(const lab_profile *profile)
     return object;
 }
 
-static json_t *json_gates(const profile_row *row)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < LAB_PROFILE_GATES; i++) {
-        const lab_gate_result *gate = &row->gates[i];
-        bool off = gate->verdict == LAB_GATE_OFF;
-        list = cli_json_append(
-            list, json_pack("{s:s, s:o, s:s, s:s, s:f, s:s, s:b, s:s?}", "gate", gate->key, "value",
-                            cli_json_real(gate->value), "unit", unit_name(gate->unit), "relation",
-                            gate->least ? ">=" : "<=", "limit", gate->limit, "verdict",
-                            off ? "OFF" : lab_gate_verdict_name(gate->verdict), "applies", !off,
-                            "why", gate->verdict == LAB_GATE_PASS ? NULL : gate->why));
-    }
-    return list;
-}
-
-static json_t *json_stalls(const lab_profile *profile)
-{
-    size_t order[LAB_STALLS];
-    size_t count = lab_profile_stalls(profile, order);
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        list = cli_json_append(list,
-                               json_pack("{s:s, s:f, s:f}", "stall", lab_stall_of(order[i])->name,
-                                         "share", lab_profile_stall_share(profile, order[i]),
-                                         "warps_per_issue", profile->stall[order[i]]));
-    return list;
-}
-
 static json_t *json_row(const profile_row *row)
 {
     int blocks;
@@ -253,12 +249,13 @@ static json_t *json_row(const profile_row *row)
                          "verdict", "UNKNOWN", "reason", cli_json_text(row->trouble.reason), "fix",
                          row->trouble.fix);
     const char *limiter = lab_profile_limiter(&row->profile, &blocks);
+    cli_rows gates = list_gates(row, true), stalls = list_stalls(&row->profile, true);
     return json_pack("{s:s?, s:s?, s:o, s:i, s:s, s:b, s:s?, s:i, s:o, s:o, s:o}", "problem", spec,
                      "kernel", kernel, "entry", cli_json_text(row->profile.kernel), "arch",
                      row->profile.arch, "verdict", lab_gate_verdict_name(row->verdict),
                      "asynchronous", lab_profile_asynchronous(&row->profile) > 0, "limiter",
                      limiter, "resident_blocks", blocks, "metrics", json_metrics(&row->profile),
-                     "gates", json_gates(row), "stalls", json_stalls(&row->profile));
+                     "gates", cli_rows_take(&gates), "stalls", cli_rows_take(&stalls));
 }
 
 static cli_exit report_json(const profile_job *job)
@@ -266,11 +263,10 @@ static cli_exit report_json(const profile_job *job)
     json_t *list = json_array();
     for (size_t i = 0; i < job->count; i++)
         list = cli_json_append(list, json_row(&job->rows[i]));
-    return cli_json_print(json_pack("{s:s?, s:o, s:i, s:o}", "device",
-                                    *job->device ? job->device : NULL, "ncu",
-                                    *job->ncu ? cli_json_text(job->ncu) : json_null(), "exit",
-                                    profile_report_exit(job), "problems", list),
-                          "profile");
+    return cli_json_print(
+        json_pack("{s:s?, s:o, s:i, s:o}", "device", *job->device ? job->device : NULL, "ncu",
+                  cli_json_word(job->ncu), "exit", profile_report_exit(job), "problems", list),
+        "profile");
 }
 
 /* -------------------------------------------------------------------------- */

@@ -3,31 +3,41 @@
  */
 #include <math.h>
 
+#include "cli/base/rows.h"
 #include "profile_scaling.h"
-#include "report/format.h"
-#include "report/table.h"
 
-static void add_ratio(lab_table *table, double ratio)
+static void add_ratio(cli_rows *rows, const char *head, double ratio)
 {
-    if (ratio > 0 && isfinite(ratio))
-        lab_table_cell(table, "%.2fx", ratio);
-    else
-        lab_table_cell(table, "-");
+    cli_row_real(rows, NULL, head, ratio > 0 ? ratio : -1, "%.2fx", ratio);
 }
 
-static void add_point(lab_table *table, const scaling_axis *axis, size_t index)
+static void add_point(cli_rows *rows, const scaling_axis *axis, size_t index)
 {
-    char text[LAB_FORMAT_SIZE];
     const lab_scale_point *first = &axis->figures[0], *figure = &axis->figures[index];
     const scaling_point *point = &axis->points[index];
     bool timed = figure->seconds > 0;
-    lab_table_cell(table, "%s", index ? "" : lab_axis_name(axis->axis));
-    lab_table_cell(table, "%lld", (long long)figure->size);
-    lab_table_cell(table, "%s", lab_format_seconds(timed ? figure->seconds : -1, text));
-    add_ratio(table, figure->seconds / first->seconds);
-    add_ratio(table, lab_scale_work(first, figure));
-    add_ratio(table, timed ? lab_scale_waves(first, figure) : 0);
-    lab_table_cell(table, "%s", timed ? point->kernel : point->reason);
+    cli_row_text(rows, "problem", NULL, point->spec);
+    cli_row_cell(rows, "axis", "%s", index ? "" : lab_axis_name(axis->axis));
+    cli_row_count(rows, "size", "size", figure->size);
+    cli_row_seconds(rows, "seconds", "time", figure->seconds);
+    cli_row_member(rows, "spread", cli_json_real(timed ? figure->spread : NAN));
+    cli_row_member(rows, "flops", cli_json_real(figure->flops));
+    cli_row_member(rows, "bytes", cli_json_real(figure->bytes));
+    cli_row_member(rows, "blocks", json_integer((json_int_t)figure->blocks));
+    cli_row_member(rows, "capacity", json_integer((json_int_t)figure->capacity));
+    add_ratio(rows, "growth", figure->seconds / first->seconds);
+    add_ratio(rows, "work", lab_scale_work(first, figure));
+    add_ratio(rows, "waves", timed ? lab_scale_waves(first, figure) : 0);
+    cli_row_text(rows, "kernel", NULL, *point->kernel ? point->kernel : NULL);
+    cli_row_text(rows, "reason", NULL, *point->reason ? point->reason : NULL);
+    cli_row_cell(rows, "kernel", "%s", timed ? point->kernel : point->reason);
+    cli_row_end(rows);
+}
+
+static void add_axis(cli_rows *rows, const scaling_axis *axis)
+{
+    for (size_t i = 0; i < axis->count; i++)
+        add_point(rows, axis, i);
 }
 
 static void print_finding(const scaling_axis *axis)
@@ -51,52 +61,30 @@ static void print_finding(const scaling_axis *axis)
                lab_scale_cause_name(it->cause), cli_style(stdout, CLI_PLAIN), why);
 }
 
-static bool print_axes(const char *spec, const scaling_axis *axes, size_t count)
+static cli_exit print_axes(const char *spec, const scaling_axis *axes, size_t count)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "axis|size>|time>|growth>|work>|waves>|kernel");
+    cli_rows rows = cli_rows_begin(false);
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < axes[i].count; k++)
-            add_point(table, &axes[i], k);
+        add_axis(&rows, &axes[i]);
     printf("%s%s%s\n\n", cli_style(stdout, CLI_BOLD), spec, cli_style(stdout, CLI_PLAIN));
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
+    cli_exit code = cli_table_print(rows.table);
     putchar('\n');
     for (size_t i = 0; i < count; i++)
         print_finding(&axes[i]);
     putchar('\n');
-    return printed;
-}
-
-static json_t *json_points(const scaling_axis *axis)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < axis->count; i++) {
-        const lab_scale_point *figure = &axis->figures[i];
-        const scaling_point *point = &axis->points[i];
-        bool timed = figure->seconds > 0;
-        list = cli_json_append(
-            list,
-            json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:s?, s:o}", "problem", point->spec,
-                      "size", (json_int_t)figure->size, "seconds",
-                      timed ? cli_json_real(figure->seconds) : json_null(), "spread",
-                      timed ? cli_json_real(figure->spread) : json_null(), "flops",
-                      cli_json_real(figure->flops), "bytes", cli_json_real(figure->bytes), "blocks",
-                      (json_int_t)figure->blocks, "capacity", (json_int_t)figure->capacity,
-                      "kernel", *point->kernel ? point->kernel : NULL, "reason",
-                      *point->reason ? cli_json_text(point->reason) : json_null()));
-    }
-    return list;
+    return code;
 }
 
 static json_t *json_axis(const scaling_axis *axis)
 {
     char why[512];
     const lab_scale_finding *it = &axis->finding;
+    cli_rows points = cli_rows_begin(true);
+    add_axis(&points, axis);
     lab_scale_explain(it, axis->figures, why, sizeof why);
     return json_pack(
         "{s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "axis", lab_axis_name(axis->axis),
-        "points", json_points(axis), "cause", lab_scale_cause_name(it->cause), "from",
+        "points", cli_rows_take(&points), "cause", lab_scale_cause_name(it->cause), "from",
         (json_int_t)axis->figures[it->from].size, "to", (json_int_t)axis->figures[it->to].size,
         "time_ratio", cli_json_real(it->time), "work_ratio", cli_json_real(it->work), "room_ratio",
         cli_json_real(it->room), "waves_ratio", cli_json_real(it->waves), "why", why);
@@ -108,7 +96,7 @@ cli_exit scaling_report_problem(scaling_job *job, const char *spec, const scalin
     json_t *list = json_array();
     if (!job->json) {
         json_decref(list);
-        return print_axes(spec, axes, count) ? CLI_OK : CLI_ENVIRONMENT;
+        return print_axes(spec, axes, count);
     }
     for (size_t i = 0; i < count; i++)
         list = cli_json_append(list, json_axis(&axes[i]));

@@ -6,16 +6,6 @@
 
 #include "report.h"
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? cli_json_text(text) : json_null();
-}
-
-static json_t *positive_or_null(double value)
-{
-    return value > 0 ? cli_json_real(value) : json_null();
-}
-
 /* ---- Records ---- */
 
 static json_t *json_match(const report_match *m)
@@ -23,12 +13,12 @@ static json_t *json_match(const report_match *m)
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
         cli_json_text(m->name), "outcome", cli_json_text(m->outcome), "reason",
-        text_or_null(m->reason), "method", text_or_null(m->method), "seconds",
-        positive_or_null(m->seconds), "eager_p50", positive_or_null(m->eager_p50), "eager_p90",
-        positive_or_null(m->eager_p90), "ratio", positive_or_null(m->ratio), "low",
-        m->high > 0 ? cli_json_real(m->low) : json_null(), "high", positive_or_null(m->high),
-        "verdict", text_or_null(m->verdict), "pairs", m->ok ? json_integer(m->pairs) : json_null(),
-        "doubt", m->ok ? text_or_null(report_doubt(m->error)) : json_null());
+        cli_json_word(m->reason), "method", cli_json_word(m->method), "seconds",
+        cli_json_positive(m->seconds), "eager_p50", cli_json_positive(m->eager_p50), "eager_p90",
+        cli_json_positive(m->eager_p90), "ratio", cli_json_positive(m->ratio), "low",
+        m->high > 0 ? cli_json_real(m->low) : json_null(), "high", cli_json_positive(m->high),
+        "verdict", cli_json_word(m->verdict), "pairs", m->ok ? json_integer(m->pairs) : json_null(),
+        "doubt", m->ok ? cli_json_word(report_doubt(m->error)) : json_null());
 }
 
 static json_t *json_row(const report_row *row)
@@ -39,25 +29,26 @@ static json_t *json_row(const report_row *row)
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o}",
-        "problem", cli_json_text(row->problem), "label", text_or_null(row->label), "kernel",
-        text_or_null(row->kernel), "record", cli_json_text(row->record->path), "outcome",
-        cli_json_text(row->outcome), "reason", text_or_null(row->reason), "p50",
-        positive_or_null(row->p50), "p90", positive_or_null(row->p90), "flops_per_second",
-        positive_or_null(row->rate), "share", positive_or_null(row->share), "share_of",
+        "problem", cli_json_text(row->problem), "label", cli_json_word(row->label), "kernel",
+        cli_json_word(row->kernel), "record", cli_json_text(row->record->path), "outcome",
+        cli_json_text(row->outcome), "reason", cli_json_word(row->reason), "p50",
+        cli_json_positive(row->p50), "p90", cli_json_positive(row->p90), "flops_per_second",
+        cli_json_positive(row->rate), "share", cli_json_positive(row->share), "share_of",
         row->share > 0 ? json_string(row->share_of) : json_null(), "bound_by",
-        text_or_null(row->bound_by), "eager_p50", positive_or_null(row->eager_p50), "eager_p90",
-        positive_or_null(row->eager_p90), "launch", positive_or_null(row->launch), "throttle",
-        text_or_null(row->state.throttle), "doubt",
-        row->ok ? text_or_null(report_doubt(row->error)) : json_null(), "rivals", matches);
+        cli_json_word(row->bound_by), "eager_p50", cli_json_positive(row->eager_p50), "eager_p90",
+        cli_json_positive(row->eager_p90), "launch", cli_json_positive(row->launch), "throttle",
+        cli_json_word(row->state.throttle), "doubt",
+        row->ok ? cli_json_word(report_doubt(row->error)) : json_null(), "rivals", matches);
 }
 
 static json_t *json_record(const report_record *r)
 {
-    return json_pack(
-        "{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "path", cli_json_text(r->path), "time",
-        cli_json_text(r->time), "commit", text_or_null(r->commit), "dirty", r->dirty, "heed",
-        text_or_null(r->heed), "build", text_or_null(r->build), "manifest", text_or_null(r->hash),
-        "parts", r->manifest ? json_deep_copy(json_object_get(r->manifest, "parts")) : json_null());
+    return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "path", cli_json_text(r->path),
+                     "time", cli_json_text(r->time), "commit", cli_json_word(r->commit), "dirty",
+                     r->dirty, "heed", cli_json_word(r->heed), "build", cli_json_word(r->build),
+                     "manifest", cli_json_word(r->hash), "parts",
+                     r->manifest ? json_deep_copy(json_object_get(r->manifest, "parts"))
+                                 : json_null());
 }
 
 static json_t *json_set(const report_set *set)
@@ -72,8 +63,8 @@ static json_t *json_set(const report_set *set)
         json_object_set_new(means, set->rivals[i],
                             cli_json_real(report_geomean(set, set->rivals[i])));
     return json_pack("{s:o, s:o, s:o, s:b, s:b, s:I, s:o, s:o, s:o}", "device",
-                     cli_json_text(r->device), "features", text_or_null(r->features), "host",
-                     text_or_null(r->cpu), "cold", r->cold, "replay", r->replay, "threads",
+                     cli_json_text(r->device), "features", cli_json_word(r->features), "host",
+                     cli_json_word(r->cpu), "cold", r->cold, "replay", r->replay, "threads",
                      (json_int_t)r->threads, "records", records, "geometric_means", means, "rows",
                      rows);
 }
@@ -97,7 +88,7 @@ static json_t *json_pair(const report_pair *pair)
         if (before && before->ok && after->ok)
             rows = cli_json_append(rows, json_pack("{s:o, s:o, s:o, s:o, s:o}", "problem",
                                                    cli_json_text(after->problem), "label",
-                                                   text_or_null(after->label), "before",
+                                                   cli_json_word(after->label), "before",
                                                    cli_json_real(before->p50), "after",
                                                    cli_json_real(after->p50), "before_over_after",
                                                    cli_json_real(before->p50 / after->p50)));

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/rows.h"
 #include "measure/environment.h"
-#include "report/table.h"
 #include "roofline.h"
 #include "search/trials.h"
 #include "src/cuda/facts.h"
@@ -141,62 +141,49 @@ static verdict weigh(const judge *self, int shape)
 
 /* ---- The answer ---- */
 
-static json_t *json_verdict(const char *problem, const verdict *found)
+static void add_verdict(cli_rows *rows, const char *problem, const verdict *found)
 {
-    return json_pack("{s:s?, s:I, s:o, s:o}", "problem", problem, "points",
-                     (json_int_t)found->points, "rank_correlation",
-                     cli_json_real(found->correlation), "chosen_over_best",
-                     cli_json_real(found->regret));
-}
-
-static cli_exit print_json(const judge *self, const verdict *overall)
-{
-    json_t *rows = json_array();
-    for (int i = 0; i < self->trials.shape_count; i++) {
-        const verdict one = weigh(self, i);
-        rows = cli_json_append(rows, json_verdict(self->trials.shapes[i], &one));
-    }
-    return cli_json_print(json_pack("{s:o, s:s, s:s, s:f, s:b, s:o, s:o}", "device",
-                                    cli_json_text(self->trials.device), "space", self->space.name,
-                                    "kernel", self->trials.kernel, "least", ROOFLINE_JUDGE_LEAST,
-                                    "good", overall->correlation >= ROOFLINE_JUDGE_LEAST, "overall",
-                                    json_verdict(NULL, overall), "problems", rows),
-                          "roofline-judge");
-}
-
-static void add_verdict(lab_table *table, const char *problem, const verdict *found)
-{
-    lab_table_cell(table, "%s", problem);
-    lab_table_cell(table, "%zu", found->points);
+    cli_row_text(rows, "problem", NULL, problem);
+    cli_row_cell(rows, "problem", "%s", problem ? problem : "all together");
+    cli_row_count(rows, "points", "points", (int64_t)found->points);
+    cli_row_member(rows, "rank_correlation", cli_json_real(found->correlation));
     if (isfinite(found->correlation))
-        lab_table_cell(table, "%.2f", found->correlation);
+        cli_row_cell(rows, "rank correlation>", "%.2f", found->correlation);
     else
-        lab_table_cell(table, "-");
-    if (isfinite(found->regret))
-        lab_table_cell(table, "%.2fx", found->regret);
-    lab_table_row_end(table);
+        cli_row_cell(rows, "rank correlation>", "-");
+    cli_row_real(rows, "chosen_over_best", "chosen/best", found->regret, "%.2fx", found->regret);
+    cli_row_end(rows);
 }
 
-static cli_exit print_table(const judge *self, const verdict *overall)
+static cli_exit print(const judge *self, const verdict *overall)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "problem|points>|rank correlation>|chosen/best>");
+    cli_rows rows = cli_rows_begin(cli_args_json(self->run->args));
     for (int i = 0; i < self->trials.shape_count; i++) {
         const verdict one = weigh(self, i);
-        add_verdict(table, self->trials.shapes[i], &one);
+        add_verdict(&rows, self->trials.shapes[i], &one);
     }
-    lab_table_rule(table);
-    add_verdict(table, "all together", overall);
-    printf("%s, %s of %s\n\n", self->trials.device, self->trials.kernel, self->space.name);
-    return cli_table_print(table);
+    json_t *problems = cli_rows_list(&rows);
+    lab_table_rule(rows.table);
+    add_verdict(&rows, NULL, overall);
+    if (!rows.json) {
+        printf("%s, %s of %s\n\n", self->trials.device, self->trials.kernel, self->space.name);
+        return cli_table_print(rows.table);
+    }
+    json_t *last = cli_rows_take(&rows);
+    json_t *all = json_pack("{s:o, s:s, s:s, s:f, s:b, s:O?, s:o}", "device",
+                            cli_json_text(self->trials.device), "space", self->space.name, "kernel",
+                            self->trials.kernel, "least", ROOFLINE_JUDGE_LEAST, "good",
+                            overall->correlation >= ROOFLINE_JUDGE_LEAST, "overall",
+                            json_array_get(last, 0), "problems", problems);
+    json_decref(last);
+    return cli_json_print(all, "roofline-judge");
 }
 
 static cli_exit report(const judge *self)
 {
     const verdict overall = weigh(self, -1);
     bool good = overall.correlation >= ROOFLINE_JUDGE_LEAST;
-    cli_exit code = cli_args_json(self->run->args) ? print_json(self, &overall)
-                                                   : print_table(self, &overall);
+    cli_exit code = print(self, &overall);
     if (code != CLI_OK || good)
         return code;
     cli_error("the cost model's rank correlation is %.2f, which is less than %.1f: use "

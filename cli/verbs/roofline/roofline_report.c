@@ -4,8 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "report/format.h"
-#include "report/table.h"
+#include "cli/base/rows.h"
 #include "roofline.h"
 
 /* The ceilings, in the order in which they are shown. */
@@ -13,7 +12,7 @@ static const struct {
     const char *name, *unit;
     double scale;
     size_t offset;
-} rows[] = {
+} shown[] = {
     { "matrix f32", "TFLOP/s", 1e-12, offsetof(lab_ceilings, matrix[HEED_F32]) },
     { "matrix f16", "TFLOP/s", 1e-12, offsetof(lab_ceilings, matrix[HEED_F16]) },
     { "matrix bf16", "TFLOP/s", 1e-12, offsetof(lab_ceilings, matrix[HEED_BF16]) },
@@ -27,11 +26,11 @@ static const struct {
     { "cache", "GB/s", 1e-9, offsetof(lab_ceilings, cache) },
     { "launch", "us", 1e6, offsetof(lab_ceilings, launch) },
 };
-#define ROWS (sizeof rows / sizeof *rows)
+#define SHOWN (sizeof shown / sizeof *shown)
 
 static double value_of(const lab_ceilings *ceilings, size_t row)
 {
-    return *(const double *)(const void *)((const char *)ceilings + rows[row].offset);
+    return *(const double *)(const void *)((const char *)ceilings + shown[row].offset);
 }
 
 static void time_text(int64_t seconds, char text[24])
@@ -45,75 +44,25 @@ static void time_text(int64_t seconds, char text[24])
 
 /* ---- JSON ---- */
 
-static json_t *positive(double value)
-{
-    return value > 0 ? cli_json_real(value) : json_null();
-}
-
 static json_t *json_types(const double values[HEED_TYPE_COUNT])
 {
     json_t *types = json_object();
     for (int type = 0; type < HEED_TYPE_COUNT; type++)
-        json_object_set_new(types, heed_type_name((heed_type)type), positive(values[type]));
+        json_object_set_new(types, heed_type_name((heed_type)type),
+                            cli_json_positive(values[type]));
     return types;
 }
 
 static json_t *json_ceilings(const lab_ceilings *c)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "matrix_flops",
-                     json_types(c->matrix), "matrix_sustained_flops", json_types(c->sustained),
-                     "exp_per_second", positive(c->exp), "fma_per_second", positive(c->fma),
-                     "memory_bytes_per_second", positive(c->memory), "read_bytes_per_second",
-                     positive(c->read), "copy_bytes_per_second", positive(c->copy),
-                     "cache_bytes_per_second", positive(c->cache), "cache_bytes",
-                     positive(c->cache_bytes), "launch_seconds", positive(c->launch));
-}
-
-static json_t *json_prediction(const roofline_run *run, const heed_problem *problem,
-                               const lab_floor *floor)
-{
-    if (!run->machine)
-        return json_null();
-    const roofline_prediction found = roofline_machine_predict(&run->gpu, problem);
-    if (!*found.kernel)
-        return json_null();
-    return json_pack("{s:o, s:o, s:o}", "kernel", cli_json_text(found.kernel), "seconds",
-                     cli_json_real(found.seconds), "share",
-                     cli_json_real(floor->cold / found.seconds));
-}
-
-static json_t *json_problem(const roofline_run *run, const heed_problem *problem)
-{
-    char spec[HEED_SPEC_SIZE];
-    const lab_floor floor = lab_roofline_floor(problem, &run->ceilings);
-    json_t *units = json_object();
-    for (int i = 0; i < LAB_ROOFS; i++)
-        json_object_set_new(units, lab_roof_name((lab_roof)i), positive(floor.units[i]));
-    heed_problem_print(problem, spec, sizeof spec);
-    return json_pack("{s:s, s:o, s:s, s:o, s:s, s:o, s:o}", "problem", spec, "cold_seconds",
-                     cli_json_real(floor.cold), "cold_bound_by", lab_roof_name(floor.cold_binds),
-                     "hot_seconds", cli_json_real(floor.hot), "hot_bound_by",
-                     lab_roof_name(floor.hot_binds), "units", units, "predicted",
-                     json_prediction(run, problem, &floor));
-}
-
-static cli_exit report_json(const roofline_run *run)
-{
-    const lab_ceilings *ceilings = &run->ceilings;
-    json_t *problems = json_array();
-    char moment[24];
-    time_text(ceilings->time, moment);
-    for (size_t i = 0; i < run->problems.count; i++)
-        problems = cli_json_append(problems, json_problem(run, &run->problems.items[i]));
-    return cli_json_print(
-        json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "device",
-                  cli_json_text(ceilings->device), "features", cli_json_text(ceilings->features),
-                  "measured", ceilings->measured, "time",
-                  ceilings->measured ? json_string(moment) : json_null(), "age_seconds",
-                  ceilings->measured ? cli_json_real(roofline_age(ceilings)) : json_null(), "file",
-                  *run->path ? cli_json_text(run->path) : json_null(), "ceilings",
-                  json_ceilings(ceilings), "problems", problems),
-        "roofline");
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "matrix_flops", json_types(c->matrix),
+        "matrix_sustained_flops", json_types(c->sustained), "exp_per_second",
+        cli_json_positive(c->exp), "fma_per_second", cli_json_positive(c->fma),
+        "memory_bytes_per_second", cli_json_positive(c->memory), "read_bytes_per_second",
+        cli_json_positive(c->read), "copy_bytes_per_second", cli_json_positive(c->copy),
+        "cache_bytes_per_second", cli_json_positive(c->cache), "cache_bytes",
+        cli_json_positive(c->cache_bytes), "launch_seconds", cli_json_positive(c->launch));
 }
 
 /* ---- Text ---- */
@@ -146,65 +95,92 @@ static cli_exit print_ceilings(const roofline_run *run)
     else
         printf("; predicted: nothing here was measured\n\n");
     lab_table_columns(table, "ceiling|at best>|");
-    for (size_t i = 0; i < ROWS; i++) {
-        double value = rows[i].scale * value_of(ceilings, i);
+    for (size_t i = 0; i < SHOWN; i++) {
+        double value = shown[i].scale * value_of(ceilings, i);
         if (!(value > 0))
             continue;
-        bool small = value < 1 && strcmp(rows[i].unit, "TFLOP/s") == 0; /* a CPU's */
+        bool small = value < 1 && strcmp(shown[i].unit, "TFLOP/s") == 0; /* a CPU's */
         value *= small ? 1000 : 1;
-        lab_table_cell(table, "%s", rows[i].name);
+        lab_table_cell(table, "%s", shown[i].name);
         lab_table_cell(table, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
-        lab_table_cell(table, "%s", small ? "GFLOP/s" : rows[i].unit);
+        lab_table_cell(table, "%s", small ? "GFLOP/s" : shown[i].unit);
     }
     return cli_table_print(table);
 }
 
-static void add_time(lab_table *table, double seconds)
+/* ---- Problems ---- */
+
+static void add_units(cli_rows *rows, const lab_floor *floor, bool here)
 {
-    char text[LAB_FORMAT_SIZE];
-    lab_table_cell(table, "%s", seconds > 0 ? lab_format_seconds(seconds, text) : "-");
+    json_t *units = json_object();
+    for (int i = 0; i < LAB_ROOFS; i++) {
+        const char *name = lab_roof_name((lab_roof)i);
+        json_object_set_new(units, name, cli_json_positive(floor->units[i]));
+        cli_row_seconds(rows, NULL, here ? name : NULL, floor->units[i]);
+    }
+    cli_row_member(rows, "units", units);
 }
 
-static void add_problem(lab_table *table, const roofline_run *run, const heed_problem *problem)
+/* The config that would be planned on the device of --machine. */
+static void add_prediction(cli_rows *rows, const roofline_run *run, const heed_problem *problem,
+                           double floor)
+{
+    const roofline_prediction found = run->machine ? roofline_machine_predict(&run->gpu, problem)
+                                                   : (roofline_prediction){ .seconds = -1 };
+    bool known = *found.kernel != '\0';
+    json_t *prediction = known ? json_pack("{s:o, s:o, s:o}", "kernel", cli_json_text(found.kernel),
+                                           "seconds", cli_json_real(found.seconds), "share",
+                                           cli_json_real(floor / found.seconds))
+                               : json_null();
+    cli_row_member(rows, "predicted", prediction);
+    if (!run->machine)
+        return;
+    cli_row_seconds(rows, NULL, "predicted", found.seconds);
+    cli_row_real(rows, NULL, "share", known ? floor / found.seconds : -1, "%.0f %%",
+                 100 * floor / found.seconds);
+    cli_row_cell(rows, "best config, predicted", "%s",
+                 known ? found.kernel : "no kernel can do it there");
+}
+
+static cli_rows list_problems(const roofline_run *run, bool json)
 {
     char spec[HEED_SPEC_SIZE];
-    const lab_floor floor = lab_roofline_floor(problem, &run->ceilings);
-    heed_problem_print(problem, spec, sizeof spec);
-    lab_table_cell(table, "%s", spec);
-    add_time(table, floor.cold);
-    lab_table_cell(table, "%s", lab_roof_name(floor.cold_binds));
-    if (run->machine) {
-        const roofline_prediction found = roofline_machine_predict(&run->gpu, problem);
-        add_time(table, found.seconds);
-        if (*found.kernel)
-            lab_table_cell(table, "%.0f %%", 100 * floor.cold / found.seconds);
-        lab_table_cell(table, "%s", *found.kernel ? found.kernel : "no kernel can do it there");
-        lab_table_row_end(table);
-        return;
+    cli_rows rows = cli_rows_begin(json);
+    bool here = !run->machine;
+    for (size_t i = 0; i < run->problems.count; i++) {
+        const heed_problem *problem = &run->problems.items[i];
+        const lab_floor floor = lab_roofline_floor(problem, &run->ceilings);
+        heed_problem_print(problem, spec, sizeof spec);
+        cli_row_text(&rows, "problem", "problem", spec);
+        cli_row_seconds(&rows, "cold_seconds", here ? "floor, cold" : "floor", floor.cold);
+        cli_row_text(&rows, "cold_bound_by", "bound by", lab_roof_name(floor.cold_binds));
+        cli_row_seconds(&rows, "hot_seconds", here ? "hot" : NULL, floor.hot);
+        cli_row_text(&rows, "hot_bound_by", here ? "bound by" : NULL,
+                     lab_roof_name(floor.hot_binds));
+        add_units(&rows, &floor, here);
+        add_prediction(&rows, run, problem, floor.cold);
+        cli_row_end(&rows);
     }
-    add_time(table, floor.hot);
-    lab_table_cell(table, "%s", lab_roof_name(floor.hot_binds));
-    for (int i = 0; i < LAB_ROOFS; i++)
-        add_time(table, floor.units[i]);
+    return rows;
 }
 
-static cli_exit print_floors(const roofline_run *run)
+/* ---- The whole ---- */
+
+static cli_exit report_json(const roofline_run *run)
 {
-    lab_table *table = lab_table_create();
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, run->machine ? "floor" : "floor, cold", LAB_RIGHT);
-    lab_table_column(table, "bound by", LAB_LEFT);
-    if (run->machine) {
-        lab_table_columns(table, "predicted>|share>|best config, predicted");
-    } else {
-        lab_table_columns(table, "hot>|bound by");
-        for (int i = 0; i < LAB_ROOFS; i++)
-            lab_table_column(table, lab_roof_name((lab_roof)i), LAB_RIGHT);
-    }
-    for (size_t i = 0; i < run->problems.count; i++)
-        add_problem(table, run, &run->problems.items[i]);
-    printf("\n");
-    return cli_table_print(table);
+    const lab_ceilings *ceilings = &run->ceilings;
+    cli_rows problems = list_problems(run, true);
+    char moment[24];
+    time_text(ceilings->time, moment);
+    return cli_json_print(
+        json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "device",
+                  cli_json_text(ceilings->device), "features", cli_json_text(ceilings->features),
+                  "measured", ceilings->measured, "time",
+                  ceilings->measured ? json_string(moment) : json_null(), "age_seconds",
+                  ceilings->measured ? cli_json_real(roofline_age(ceilings)) : json_null(), "file",
+                  cli_json_word(run->path), "ceilings", json_ceilings(ceilings), "problems",
+                  cli_rows_take(&problems)),
+        "roofline");
 }
 
 cli_exit roofline_report(const roofline_run *run)
@@ -212,5 +188,8 @@ cli_exit roofline_report(const roofline_run *run)
     if (cli_args_json(run->args))
         return report_json(run);
     cli_exit code = print_ceilings(run);
-    return code == CLI_OK && run->problems.count > 0 ? print_floors(run) : code;
+    if (code != CLI_OK || run->problems.count == 0)
+        return code;
+    printf("\n");
+    return cli_table_print(list_problems(run, false).table);
 }

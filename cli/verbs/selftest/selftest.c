@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/base/rows.h"
 #include "cli/verbs/board/board.h"
 #include "measure/environment.h"
 #include "report/format.h"
-#include "report/table.h"
 #include "report/wrap.h"
 #include "verify/isolate.h"
 #include "verify/mutants/device.h"
@@ -89,91 +89,83 @@ int selftest_jobs(bool device)
 /* --list                                                                     */
 /* -------------------------------------------------------------------------- */
 
-static cli_exit list_json(void)
+/* A kernel of the suite as it is listed; an honest one has a name and says what it does. */
+typedef struct listed {
+    const char *name, *does, *spec, *inputs, *gate;
+} listed;
+
+static void add_listed(cli_rows *rows, listed kernel)
 {
-    json_t *mutants = json_array(), *controls = json_array(), *device = json_array();
-    json_t *sources = json_array();
-    for (size_t i = 0; lab_mutant_at(i); i++) {
-        const lab_mutant *m = lab_mutant_at(i);
-        mutants = cli_json_append(mutants, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", m->name,
-                                                     "does", m->does, "problem", m->spec, "inputs",
-                                                     m->inputs, "gate", m->gate));
-    }
-    for (size_t i = 0; lab_control_at(i); i++)
-        controls = cli_json_append(controls,
-                                   json_pack("{s:s, s:s}", "name", lab_control_at(i)->name, "does",
-                                             lab_control_at(i)->does));
-    for (size_t i = 0; lab_device_mutant_at(i); i++) {
-        const lab_device_mutant *m = lab_device_mutant_at(i);
-        device = cli_json_append(device, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", m->name,
-                                                   "does", m->does, "problem", m->spec, "inputs",
-                                                   m->inputs, "gate", m->gate));
-    }
-    for (size_t i = 0; lab_mutant_source_at(i); i++) {
-        const lab_mutant_source *m = lab_mutant_source_at(i);
-        sources = cli_json_append(sources,
-                                  json_pack("{s:s, s:s, s:s, s:s?}", "name", m->name, "does",
-                                            m->does, "problem", m->spec, "gate", m->gate));
-    }
-    return cli_json_print(json_pack("{s:o, s:o, s:o, s:o}", "mutants", mutants, "controls",
-                                    controls, "device", device, "sources", sources),
-                          "selftest");
+    cli_row_text(rows, "name", "mutant", kernel.name);
+    cli_row_cell(rows, "to be killed by", "%s", kernel.gate ? kernel.gate : "none");
+    cli_row_text(rows, "does", "what it does", kernel.does);
+    if (kernel.spec)
+        cli_row_text(rows, "problem", NULL, kernel.spec);
+    if (kernel.inputs)
+        cli_row_text(rows, "inputs", NULL, kernel.inputs);
+    if (kernel.spec)
+        cli_row_text(rows, "gate", NULL, kernel.gate);
+    cli_row_end(rows);
+}
+
+/* The rows of @rows so far are the member @key of @all, and the next ones stand below @head. */
+static void end_list(cli_rows *rows, json_t *all, const char *key, const char *head)
+{
+    if (rows->json)
+        json_object_set_new(all, key, cli_rows_list(rows));
+    else if (head)
+        cli_rows_rule(rows, head);
 }
 
 static cli_exit list(const cli_args *args)
 {
-    if (cli_args_json(args))
-        return list_json();
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "mutant|to be killed by|what it does");
-    for (size_t i = 0; lab_mutant_at(i); i++) {
-        lab_table_cell(table, "%s", lab_mutant_at(i)->name);
-        lab_table_cell(table, "%s", lab_mutant_at(i)->gate);
-        lab_table_cell(table, "%s", lab_mutant_at(i)->does);
+    cli_rows rows = cli_rows_begin(cli_args_json(args));
+    json_t *all = json_pack("{s:[], s:[], s:[], s:[]}", "mutants", "controls", "device", "sources");
+    const lab_mutant *m;
+    const lab_control *c;
+    const lab_device_mutant *d;
+    const lab_mutant_source *s;
+    for (size_t i = 0; (m = lab_mutant_at(i)); i++)
+        add_listed(&rows, (listed){ m->name, m->does, m->spec, m->inputs, m->gate });
+    end_list(&rows, all, "mutants", "control");
+    for (size_t i = 0; (c = lab_control_at(i)); i++)
+        add_listed(&rows, (listed){ .name = c->name, .does = c->does });
+    end_list(&rows, all, "controls", "source");
+    for (size_t i = 0; (s = lab_mutant_source_at(i)); i++)
+        add_listed(&rows, (listed){ s->name, s->does, s->spec, NULL, s->gate });
+    end_list(&rows, all, "sources", "with --device");
+    for (size_t i = 0; (d = lab_device_mutant_at(i)); i++)
+        add_listed(&rows, (listed){ d->name, d->does, d->spec, d->inputs, d->gate });
+    end_list(&rows, all, "device", NULL);
+    if (rows.json) {
+        cli_rows_free(&rows);
+        return cli_json_print(all, "selftest");
     }
-    lab_table_rule(table);
-    lab_table_cell(table, "control");
-    lab_table_row_end(table);
-    lab_table_rule(table);
-    for (size_t i = 0; lab_control_at(i); i++) {
-        lab_table_cell(table, "%s", lab_control_at(i)->name);
-        lab_table_cell(table, "none");
-        lab_table_cell(table, "%s", lab_control_at(i)->does);
-    }
-    lab_table_rule(table);
-    lab_table_cell(table, "source");
-    lab_table_row_end(table);
-    lab_table_rule(table);
-    for (size_t i = 0; lab_mutant_source_at(i); i++) {
-        lab_table_cell(table, "%s", lab_mutant_source_at(i)->name);
-        lab_table_cell(table, "%s",
-                       lab_mutant_source_at(i)->gate ? lab_mutant_source_at(i)->gate : "none");
-        lab_table_cell(table, "%s", lab_mutant_source_at(i)->does);
-    }
-    lab_table_rule(table);
-    lab_table_cell(table, "with --device");
-    lab_table_row_end(table);
-    lab_table_rule(table);
-    for (size_t i = 0; lab_device_mutant_at(i); i++) {
-        lab_table_cell(table, "%s", lab_device_mutant_at(i)->name);
-        lab_table_cell(table, "%s", lab_device_mutant_at(i)->gate);
-        lab_table_cell(table, "%s", lab_device_mutant_at(i)->does);
-    }
-    return cli_table_print(table);
+    json_decref(all);
+    return cli_table_print(rows.table);
 }
 
 /* -------------------------------------------------------------------------- */
 /* The report                                                                 */
 /* -------------------------------------------------------------------------- */
 
-static json_t *json_gates(const lab_selftest_result *result)
+static cli_rows list_gates(const lab_selftest_result *result, const lab_selftest_options *options,
+                           bool json)
 {
-    json_t *gates = json_array();
-    for (size_t i = 0; i < LAB_JUDGES; i++)
-        gates = cli_json_append(gates, json_pack("{s:s, s:I, s:I}", "gate", lab_judge_name(i),
-                                                 "kills", (json_int_t)result->gates[i].kills,
-                                                 "alone", (json_int_t)result->gates[i].alone));
-    return gates;
+    cli_rows rows = cli_rows_begin(json);
+    for (size_t i = 0; i < LAB_JUDGES; i++) {
+        const lab_selftest_gate *gate = &result->gates[i];
+        cli_row_text(&rows, "gate", "gate", lab_judge_name(i));
+        if (json || options->gates >> i & 1) {
+            cli_row_count(&rows, "kills", "kills", (int64_t)gate->kills);
+            cli_row_count(&rows, "alone", "alone", (int64_t)gate->alone);
+        } else {
+            cli_row_cell(&rows, "kills>", "left out");
+            cli_row_cell(&rows, "alone>", "%s", "");
+        }
+        cli_row_end(&rows);
+    }
+    return rows;
 }
 
 static json_t *json_failed(uint32_t failed)
@@ -199,6 +191,7 @@ static json_t *json_entry(const lab_selftest_entry *entry)
 
 static cli_exit print_json(const lab_selftest_result *result, const lab_selftest_options *options)
 {
+    cli_rows gates = list_gates(result, options, true);
     json_t *kernels = json_array();
     char digest[17];
     snprintf(digest, sizeof digest, "%016" PRIx64, result->digest);
@@ -211,7 +204,7 @@ static cli_exit print_json(const lab_selftest_result *result, const lab_selftest
                              (json_int_t)result->killed, "controls", (json_int_t)result->controls,
                              "accepted", (json_int_t)result->accepted, "skipped",
                              (json_int_t)result->skipped, "left_out", json_failed(~options->gates),
-                             "gates", json_gates(result), "kernels", kernels);
+                             "gates", cli_rows_take(&gates), "kernels", kernels);
     return cli_json_print(json, "selftest");
 }
 
@@ -234,22 +227,10 @@ static void print_entry(const lab_selftest_entry *entry)
 static cli_exit print_text(const lab_selftest_result *result, const lab_selftest_options *options)
 {
     char time[LAB_FORMAT_SIZE];
-    lab_table *table = lab_table_create();
     for (size_t i = 0; i < result->entry_count; i++)
         if (result->entries[i].done)
             print_entry(&result->entries[i]);
-    lab_table_columns(table, "gate|kills>|alone>");
-    for (size_t i = 0; i < LAB_JUDGES; i++) {
-        lab_table_cell(table, "%s", lab_judge_name(i));
-        if (!(options->gates >> i & 1)) {
-            lab_table_cell(table, "left out");
-            lab_table_row_end(table);
-            continue;
-        }
-        lab_table_cell(table, "%zu", result->gates[i].kills);
-        lab_table_cell(table, "%zu", result->gates[i].alone);
-    }
-    cli_exit code = cli_table_print(table);
+    cli_exit code = cli_table_print(list_gates(result, options, false).table);
     printf("\nkilled %zu/%zu, accepted %zu/%zu\n", result->killed, result->mutants,
            result->accepted, result->controls);
     printf("suite %016" PRIx64 ", seed %llu, %s\n", result->digest,

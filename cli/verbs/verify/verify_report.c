@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/table.h"
+#include "cli/base/rows.h"
 #include "report/wrap.h"
 #include "verify.h"
 
@@ -153,53 +153,66 @@ void verify_report_add(verify_job *job, const lab_campaign *campaign,
 }
 
 /* -------------------------------------------------------------------------- */
-/* Text                                                                       */
+/* The report                                                                 */
 /* -------------------------------------------------------------------------- */
 
-static void ratio_cell(lab_table *table, double ratio)
+static const char *bad_if(bool bad, cli_style_name style)
 {
-    if (ratio < 0)
-        lab_table_cell(table, "-");
-    else
-        lab_table_cell(table, ratio < 1e4 ? "%s%.2f%s" : "%s%.1e%s",
-                       ratio > 1 ? cli_style(stdout, CLI_BAD) : "", ratio,
-                       ratio > 1 ? cli_style(stdout, CLI_PLAIN) : "");
+    return bad ? cli_style(stdout, style) : "";
 }
 
-static void add_row(lab_table *table, const lab_contender *contender, const verify_tally *tally)
+static void add_ratio(cli_rows *rows, const char *key, const char *head, double ratio)
 {
+    bool bad = ratio > 1;
+    cli_row_real(rows, key, head, ratio, ratio < 1e4 ? "%s%.2f%s" : "%s%.1e%s",
+                 bad_if(bad, CLI_BAD), ratio, bad_if(bad, CLI_PLAIN));
+}
+
+static void add_kernel(cli_rows *rows, const verify_job *job, size_t index)
+{
+    const lab_contender *contender = &job->contenders.items[index];
+    const verify_tally *tally = &job->tallies[index];
     bool bad = tally->failed > 0;
-    lab_table_cell(table, "%s", verify_contender_name(contender));
-    lab_table_cell(table, "%s", verify_contender_place(contender));
-    lab_table_cell(table, "%zu", tally->passed);
-    lab_table_cell(table, "%s%zu%s", bad ? cli_style(stdout, CLI_BAD) : "", tally->failed,
-                   bad ? cli_style(stdout, CLI_PLAIN) : "");
-    lab_table_cell(table, "%zu", tally->skipped);
-    ratio_cell(table, tally->worst_error);
-    ratio_cell(table, tally->worst_lse);
+    cli_row_text(rows, "kernel", "kernel", verify_contender_name(contender));
+    cli_row_text(rows, "cpu", job->contenders.on_host ? "cpu" : "device",
+                 verify_contender_place(contender));
+    cli_row_count(rows, "passed", "passed", (int64_t)tally->passed);
+    cli_row_count(rows, "failed", NULL, (int64_t)tally->failed);
+    cli_row_cell(rows, "failed>", "%s%zu%s", bad_if(bad, CLI_BAD), tally->failed,
+                 bad_if(bad, CLI_PLAIN));
+    cli_row_count(rows, "skipped", "skipped", (int64_t)tally->skipped);
+    add_ratio(rows, "worst_error", "error/allowed", tally->worst_error);
+    add_ratio(rows, "worst_lse", "LSE/allowed", tally->worst_lse);
+    cli_row_end(rows);
+}
+
+/* Kernels that can do nothing of what others do stand in JSON alone. */
+static bool is_idle(const verify_job *job, size_t index)
+{
+    const verify_tally *tally = &job->tallies[index];
+    return tally->passed + tally->failed == 0 && job->total.passed + job->total.failed > 0 &&
+           !job->contenders.items[index].subject;
+}
+
+static cli_rows list_kernels(const verify_job *job, size_t *hidden)
+{
+    cli_rows rows = cli_rows_begin(job->wanted.json);
+    *hidden = 0;
+    for (size_t c = 0; c < job->contenders.count; c++)
+        if (job->wanted.json || !is_idle(job, c))
+            add_kernel(&rows, job, c);
+        else
+            ++*hidden;
+    return rows;
 }
 
 static cli_exit print_text(const verify_job *job)
 {
-    lab_table *table = lab_table_create();
-    lab_table_column(table, "kernel", LAB_LEFT);
-    lab_table_column(table, job->contenders.on_host ? "cpu" : "device", LAB_LEFT);
-    lab_table_columns(table, "passed>|failed>|skipped>|error/allowed>|LSE/allowed>");
-    size_t hidden = 0;
-    for (size_t c = 0; c < job->contenders.count; c++) {
-        const verify_tally *tally = &job->tallies[c];
-        bool idle = tally->passed + tally->failed == 0 &&
-                    job->total.passed + job->total.failed > 0 && !job->contenders.items[c].subject;
-        if (!idle)
-            add_row(table, &job->contenders.items[c], tally);
-        hidden += idle;
-    }
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
-    if (!printed) {
-        cli_error("not enough memory for the table");
-        return CLI_ENVIRONMENT;
-    }
+    size_t hidden;
+    cli_rows kernels = list_kernels(job, &hidden);
+    cli_exit code = cli_table_print(kernels.table);
+    if (code != CLI_OK)
+        return code;
     if (hidden)
         printf("and %zu more that can do none of this\n", hidden);
     double share = job->rows ? 100.0 * (double)job->rows_compared / (double)job->rows : 0;
@@ -218,46 +231,25 @@ static cli_exit print_text(const verify_job *job)
     return CLI_OK;
 }
 
-/* -------------------------------------------------------------------------- */
-/* JSON                                                                       */
-/* -------------------------------------------------------------------------- */
-
-static json_t *json_ratio(double ratio)
+/* A gate with what it proves, and with its tally if there is one. */
+static void add_gate(cli_rows *rows, size_t gate, const verify_gate_tally *tally)
 {
-    return cli_json_real(ratio < 0 ? NAN : ratio);
-}
-
-static json_t *json_kernels(const verify_job *job)
-{
-    json_t *kernels = json_array();
-    for (size_t c = 0; c < job->contenders.count; c++) {
-        const verify_tally *tally = &job->tallies[c];
-        kernels = cli_json_append(
-            kernels,
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "kernel",
-                      verify_contender_name(&job->contenders.items[c]), "cpu",
-                      verify_contender_place(&job->contenders.items[c]), "passed",
-                      (json_int_t)tally->passed, "failed", (json_int_t)tally->failed, "skipped",
-                      (json_int_t)tally->skipped, "worst_error", json_ratio(tally->worst_error),
-                      "worst_lse", json_ratio(tally->worst_lse)));
+    cli_row_text(rows, "gate", "gate", lab_gate_at(gate)->name);
+    cli_row_text(rows, "proves", "what it proves", lab_gate_at(gate)->proves);
+    if (tally) {
+        cli_row_count(rows, "passed", NULL, (int64_t)tally->passed);
+        cli_row_count(rows, "failed", NULL, (int64_t)tally->failed);
+        cli_row_count(rows, "skipped", NULL, (int64_t)tally->skipped);
     }
-    return kernels;
-}
-
-static json_t *json_gates(const verify_job *job)
-{
-    json_t *gates = json_array();
-    for (size_t g = 0; g < LAB_GATES; g++)
-        gates = cli_json_append(
-            gates, json_pack("{s:s, s:s, s:I, s:I, s:I}", "gate", lab_gate_at(g)->name, "proves",
-                             lab_gate_at(g)->proves, "passed", (json_int_t)job->gates[g].passed,
-                             "failed", (json_int_t)job->gates[g].failed, "skipped",
-                             (json_int_t)job->gates[g].skipped));
-    return gates;
+    cli_row_end(rows);
 }
 
 static cli_exit print_json(const verify_job *job)
 {
+    size_t hidden;
+    cli_rows kernels = list_kernels(job, &hidden), gates = cli_rows_begin(true);
+    for (size_t g = 0; g < LAB_GATES; g++)
+        add_gate(&gates, g, &job->gates[g]);
     json_t *json = json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O, s:o, s:I}", "device",
         job->contenders.name, "backend", job->contenders.on_host ? "cpu" : "cuda", "seed",
@@ -265,8 +257,8 @@ static cli_exit print_json(const verify_job *job)
         (json_int_t)job->half_problems, "passed", (json_int_t)job->total.passed, "failed",
         (json_int_t)job->total.failed, "skipped", (json_int_t)job->total.skipped, "rows",
         (json_int_t)job->rows, "rows_compared", (json_int_t)job->rows_compared, "kernels",
-        json_kernels(job), "gates", json_gates(job), "failures", job->failures, "source",
-        job->own.text ? cli_json_text(job->wanted.source) : json_null(), "refused",
+        cli_rows_take(&kernels), "gates", cli_rows_take(&gates), "failures", job->failures,
+        "source", job->own.text ? cli_json_text(job->wanted.source) : json_null(), "refused",
         (json_int_t)job->refused);
     return cli_json_print(json, "verify");
 }
@@ -280,35 +272,20 @@ cli_exit verify_report_print(const verify_job *job)
 /* --list                                                                     */
 /* -------------------------------------------------------------------------- */
 
-static cli_exit list_json(void)
-{
-    json_t *gates = json_array(), *inputs = json_array();
-    for (size_t i = 0; lab_gate_at(i); i++)
-        gates = cli_json_append(gates, json_pack("{s:s, s:s}", "gate", lab_gate_at(i)->name,
-                                                 "proves", lab_gate_at(i)->proves));
-    for (size_t i = 0; lab_inputs_at(i); i++)
-        inputs = cli_json_append(inputs, json_pack("{s:s, s:s}", "inputs", lab_inputs_at(i)->name,
-                                                   "summary", lab_inputs_at(i)->summary));
-    return cli_json_print(json_pack("{s:o, s:o}", "gates", gates, "inputs", inputs), "verify");
-}
-
 cli_exit verify_report_list(const cli_args *args)
 {
-    if (cli_args_json(args))
-        return list_json();
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "gate|what it proves");
-    for (size_t i = 0; lab_gate_at(i); i++) {
-        lab_table_cell(table, "%s", lab_gate_at(i)->name);
-        lab_table_cell(table, "%s", lab_gate_at(i)->proves);
-    }
-    lab_table_rule(table);
-    lab_table_cell(table, "inputs");
-    lab_table_cell(table, "what they are");
-    lab_table_rule(table);
+    cli_rows rows = cli_rows_begin(cli_args_json(args));
+    for (size_t i = 0; lab_gate_at(i); i++)
+        add_gate(&rows, i, NULL);
+    json_t *gates = cli_rows_list(&rows);
+    cli_rows_rule(&rows, "inputs|what they are");
     for (size_t i = 0; lab_inputs_at(i); i++) {
-        lab_table_cell(table, "%s", lab_inputs_at(i)->name);
-        lab_table_cell(table, "%s", lab_inputs_at(i)->summary);
+        cli_row_text(&rows, "inputs", "inputs", lab_inputs_at(i)->name);
+        cli_row_text(&rows, "summary", "what they are", lab_inputs_at(i)->summary);
+        cli_row_end(&rows);
     }
-    return cli_table_print(table);
+    return rows.json ? cli_json_print(
+                           json_pack("{s:o, s:o}", "gates", gates, "inputs", cli_rows_take(&rows)),
+                           "verify")
+                     : cli_table_print(rows.table);
 }

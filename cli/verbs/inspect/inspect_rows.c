@@ -1,7 +1,11 @@
 /*
- * inspect_json.c - what `heed inspect` found, as JSON
+ * inspect_rows.c - the kernels of `heed inspect`: rows of a table, or JSON with all that is known
  */
+#include <string.h>
+
 #include "inspect.h"
+
+#define ENTRY_END 20 /* characters of the end of a long name that are shown */
 
 static json_t *json_number(int64_t number)
 {
@@ -80,8 +84,7 @@ static json_t *json_finding(const lab_code_finding *finding)
     return json_pack("{s:s, s:s, s:o, s:o, s:s, s:o, s:s}", "name", finding->name, "severity",
                      lab_severity_name(finding->severity), "fact", cli_json_text(finding->fact),
                      "figure", cli_json_real(finding->figure), "unit", finding->unit, "limit",
-                     finding->limit > 0 ? cli_json_real(finding->limit) : json_null(), "advice",
-                     finding->advice);
+                     cli_json_positive(finding->limit), "advice", finding->advice);
 }
 
 static json_t *json_findings(const inspect_row *row)
@@ -92,35 +95,83 @@ static json_t *json_findings(const inspect_row *row)
     return findings;
 }
 
-static json_t *json_row(const inspect_row *row)
+/* Bytes stored and loaded; callers ask only whether there are any. */
+static int64_t spills_of(const lab_cubin_kernel *code)
 {
-    const lab_cubin_kernel *code = &row->code;
-    bool known = row->resident >= 0;
-    return json_pack(
-        "{s:s?, s:o, s:o, s:o, s:i, s:s?, s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o, "
-        "s:o, s:o, s:s?, s:o, s:o}",
-        "problem", *row->spec ? row->spec : NULL, "predicted", json_prediction(row), "kernel",
-        cli_json_text(row->name), "entry", cli_json_text(code->name), "arch", row->arch, "compiler",
-        *row->compiler ? row->compiler : NULL, "registers", code->registers, "spill_store_bytes",
-        json_number(code->spill_stores), "spill_load_bytes", json_number(code->spill_loads),
-        "stack_bytes", (json_int_t)code->stack, "static_bytes", (json_int_t)code->smem,
-        "dynamic_bytes", (json_int_t)row->dynamic, "parameter_bytes", (json_int_t)code->params,
-        "constant_bytes", (json_int_t)code->constant, "code_bytes", (json_int_t)code->code,
-        "barriers", code->barriers, "threads", json_number(row->threads > 0 ? row->threads : -1),
-        "blocks_per_sm", json_number(row->resident), "warps_per_sm",
-        json_number(known ? row->warps : -1), "limited_by", known ? row->limit : NULL,
-        "instructions", json_code(row), "findings", json_findings(row));
+    bool known = code->spill_stores >= 0 && code->spill_loads >= 0;
+    return known ? code->spill_stores + code->spill_loads : -1;
 }
 
-cli_exit inspect_json(const inspect_job *job)
+const char *inspect_entry(const inspect_row *row, char text[INSPECT_CELL_SIZE])
 {
-    json_t *kernels = json_array();
+    const char *name = row->code.name;
+    size_t length = strlen(name);
+    if (length < INSPECT_CELL_SIZE)
+        return name;
+    snprintf(text, INSPECT_CELL_SIZE, "%.*s...%s", INSPECT_CELL_SIZE - 4 - ENTRY_END, name,
+             name + length - ENTRY_END);
+    return text;
+}
+
+/* The kernel, and the problem with its prediction if it is not from a file. */
+static void add_name(cli_rows *rows, const inspect_row *row)
+{
+    char text[INSPECT_CELL_SIZE];
+    bool planned = *row->spec != '\0';
+    double share = row->roofline / row->predicted;
+    cli_row_text(rows, "problem", planned ? "problem" : NULL, planned ? row->spec : NULL);
+    cli_row_member(rows, "predicted", json_prediction(row));
+    if (planned) {
+        cli_row_seconds(rows, NULL, "predicted", row->predicted);
+        cli_row_seconds(rows, NULL, "roofline", row->roofline);
+        cli_row_cell(rows, "predicted share>", "%.0f %%", 100 * share);
+    }
+    cli_row_text(rows, "kernel", "kernel", row->name);
+    cli_row_text(rows, "entry", NULL, row->code.name);
+    cli_row_cell(rows, "entry", "%s", inspect_entry(row, text));
+    cli_row_count(rows, "arch", NULL, row->arch);
+    cli_row_cell(rows, "arch", "sm_%d", row->arch);
+    cli_row_text(rows, "compiler", NULL, *row->compiler ? row->compiler : NULL);
+}
+
+/* The resources that the code takes. */
+static void add_code(cli_rows *rows, const lab_cubin_kernel *code, int64_t dynamic)
+{
+    cli_row_count(rows, "registers", "registers", code->registers);
+    cli_row_count(rows, "spill_store_bytes", NULL, code->spill_stores);
+    cli_row_count(rows, "spill_load_bytes", NULL, code->spill_loads);
+    cli_row_count(rows, NULL, "spills", spills_of(code));
+    cli_row_count(rows, "stack_bytes", "stack", code->stack);
+    cli_row_count(rows, "static_bytes", "static", code->smem);
+    cli_row_count(rows, "dynamic_bytes", "dynamic", dynamic);
+    cli_row_count(rows, "parameter_bytes", NULL, code->params);
+    cli_row_count(rows, "constant_bytes", NULL, code->constant);
+    cli_row_count(rows, "code_bytes", NULL, code->code);
+    cli_row_count(rows, "barriers", NULL, code->barriers);
+}
+
+static void add_row(cli_rows *rows, const inspect_row *row)
+{
+    bool known = row->resident >= 0;
+    char warps[32] = "-";
+    if (known)
+        snprintf(warps, sizeof warps, "%d of %d", row->warps, row->warps_max);
+    add_name(rows, row);
+    add_code(rows, &row->code, row->dynamic);
+    cli_row_count(rows, "threads", "threads", row->threads > 0 ? row->threads : -1);
+    cli_row_count(rows, "blocks_per_sm", "blocks/SM", row->resident);
+    cli_row_count(rows, "warps_per_sm", NULL, known ? row->warps : -1);
+    cli_row_cell(rows, "warps/SM>", "%s", warps);
+    cli_row_text(rows, "limited_by", "limited by", known ? row->limit : NULL);
+    cli_row_member(rows, "instructions", json_code(row));
+    cli_row_member(rows, "findings", json_findings(row));
+    cli_row_end(rows);
+}
+
+cli_rows inspect_rows(const inspect_job *job, bool json)
+{
+    cli_rows rows = cli_rows_begin(json);
     for (size_t i = 0; i < job->count; i++)
-        kernels = cli_json_append(kernels, json_row(&job->rows[i]));
-    return cli_json_print(json_pack("{s:s?, s:s?, s:o}", "disassembler",
-                                    job->tool_state == INSPECT_TOOL_FOUND ? job->tool.path : NULL,
-                                    "instructions_unknown_because",
-                                    *job->trouble.text ? job->trouble.text : NULL, "kernels",
-                                    kernels),
-                          "inspect");
+        add_row(&rows, &job->rows[i]);
+    return rows;
 }
