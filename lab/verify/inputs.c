@@ -340,6 +340,8 @@ static const lab_inputs table[] = {
       lab_fill_huge, NULL },
     { "low", "every logit far below zero, down to the least of float32", true, false, lab_fill_low,
       NULL },
+    { "sizes", "logits, the gap between the highest two, and V of all sizes, by row and head", true,
+      false, lab_fill_sizes, NULL },
     { "weightless", "rows whose logits are all -infinity: nothing but 0 or NaN comes of them",
       false, false, lab_fill_weightless, NULL },
 };

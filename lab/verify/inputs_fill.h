@@ -9,7 +9,8 @@
 /* Streams of random numbers; Q, K and V have those of their roles. */
 enum {
     LAB_FILL_CHOICE = 8,
-    LAB_FILL_NOISE = 9
+    LAB_FILL_NOISE = 9,
+    LAB_FILL_SIZE = 10
 };
 
 /* The element at place @at of Q, K or V. */
@@ -34,6 +35,7 @@ double lab_fill_logit_of_ones(const heed_problem *problem);
 void lab_fill_huge(lab_values *values, uint64_t seed);
 void lab_fill_low(lab_values *values, uint64_t seed);
 void lab_fill_near(lab_values *values, uint64_t seed);
+void lab_fill_sizes(lab_values *values, uint64_t seed);
 void lab_fill_tails(lab_values *values, uint64_t seed);
 void lab_fill_vast(lab_values *values, uint64_t seed);
 void lab_fill_weightless(lab_values *values, uint64_t seed);

@@ -184,6 +184,102 @@ void lab_fill_vast(lab_values *values, uint64_t seed)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
+/* Sizes                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Exponents of a row's logits, to base 2, in one of three ranges; the middle one is drawn twice as
+ * often as others. Between it and the last one the highest two would be so near each other that the
+ * rounding of an LSE spoils weights that are made of it (LAB_LSE_FAR). */
+static const struct {
+    int64_t least;
+    int64_t most;
+} sizes[] = { { -30, -1 }, { 0, 11 }, { 0, 11 }, { 36, 90 } };
+
+/* Keys come in groups of four, so that of a row whose logits are high, and of one whose logits are
+ * low, the highest two differ by one part in 2^FINE: the second is longer than the first by that,
+ * and the other two are longer than these by one part in 2^COARSE. */
+#define GROUP 4
+#define FINE_LEAST 10
+#define FINE_MOST 14
+#define COARSE_LEAST 1
+#define COARSE_MOST 7
+
+/* Sums of products have some room below the largest number. */
+#define SIZE_ROOM 64
+
+static int64_t draw_between(uint64_t stream, int64_t n, int64_t low, int64_t high)
+{
+    return low + lab_random_below(stream, (uint64_t)n, high - low + 1);
+}
+
+/* The size of a row's elements of Q. Numbers of what is drawn: three for each row. */
+static double query_size(const heed_problem *problem, uint64_t choice, int64_t row)
+{
+    bool narrow = lab_type_is_narrow(problem->type);
+    double most = narrow ? 0x1p12 : span_of(problem).query * 0x1p60 / SIZE_ROOM;
+    int64_t range = draw_between(choice, 3 * row, 0, sizeof sizes / sizeof *sizes - 1);
+    int64_t exponent = draw_between(choice, 3 * row + 1, sizes[range].least, sizes[range].most);
+    double size = ldexp(1, (int)exponent) / fabs(lab_fill_logit_of_ones(problem));
+    return fmax(fmin(size, most), narrow ? 0x1p-14 : 0x1p-100);
+}
+
+/* All logits of a row are high, or all low, or they are of either sign. */
+static void fill_queries(lab_values *values, uint64_t seed)
+{
+    const lab_view *q = &values->block[LAB_Q].view;
+    uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
+    uint64_t noise = lab_random_stream(seed, LAB_Q);
+    for (int64_t n = 0; n < lab_view_vectors(q); n++) {
+        double size = query_size(&values->problem, choice, n);
+        double mean = 2 * (double)draw_between(choice, 3 * n + 2, -1, 1);
+        for (int64_t c = 0, at = lab_view_vector(q, n); c < q->dim; c++)
+            lab_fill_set(values, LAB_Q, at + c,
+                         size * (mean + lab_random_normal(noise, (uint64_t)(n * q->dim + c))));
+    }
+}
+
+/* The length of key @j of the group that begins with vector @first, as a part of that one's. */
+static double length_in_group(uint64_t choice, int64_t first, int64_t j)
+{
+    double fine = ldexp(1, -(int)draw_between(choice, first, FINE_LEAST, FINE_MOST));
+    double coarse = ldexp(1, -(int)draw_between(choice, first + 1, COARSE_LEAST, COARSE_MOST));
+    return 1 + (j % 2 ? fine : 0) + (j / 2 ? coarse : 0);
+}
+
+static void fill_groups(lab_values *values, uint64_t seed)
+{
+    const lab_view *k = &values->block[LAB_K].view;
+    uint64_t noise = lab_random_stream(seed, LAB_K);
+    uint64_t choice = lab_random_stream(seed, LAB_FILL_NOISE);
+    for (int64_t n = 0; n < lab_view_vectors(k); n++) {
+        int64_t j = n % k->seq % GROUP, first = n - j;
+        double length = length_in_group(choice, first, j);
+        for (int64_t c = 0, at = lab_view_vector(k, n); c < k->dim; c++) {
+            double value = 1 + 0.25 * lab_random_normal(noise, (uint64_t)(first * k->dim + c));
+            lab_fill_set(values, LAB_K, at + c, value * length);
+        }
+    }
+}
+
+void lab_fill_sizes(lab_values *values, uint64_t seed)
+{
+    const heed_problem *problem = &values->problem;
+    const lab_view *v = &values->block[LAB_V].view;
+    uint64_t noise = lab_random_stream(seed, LAB_V);
+    uint64_t choice = lab_random_stream(seed, LAB_FILL_SIZE);
+    bool narrow = lab_type_is_narrow(problem->type);
+    int64_t most = problem->accumulate == HEED_ACC_F16 ? 6 : narrow ? 12 : 99;
+    fill_queries(values, seed);
+    fill_groups(values, seed);
+    for (int64_t n = 0; n < lab_view_vectors(v); n++) {
+        double size = ldexp(1, (int)draw_between(choice, n / v->seq, narrow ? -14 : -99, most));
+        for (int64_t c = 0, at = lab_view_vector(v, n); c < v->dim; c++)
+            lab_fill_set(values, LAB_V, at + c,
+                         size * lab_random_normal(noise, (uint64_t)(n * v->dim + c)));
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 /* Weightless                                                                                     */
 /* ---------------------------------------------------------------------------------------------- */
 

@@ -203,15 +203,33 @@ static void nearly_one_hot(mutant_row *r)
         r->o[c] = mutant_v_at(r, top, c);
 }
 
-/* Are the logits so near to each other that any few stand for all? */
-static bool are_near(const mutant_row *r)
+/* The highest key stands for all where its logit is so high that it seems to be alone. */
+static void alone_above_60(mutant_row *r)
+{
+    int64_t top = 0;
+    mutant_plain_row(r);
+    mutant_logits(r);
+    for (int64_t j = 1; j < r->keys; j++)
+        top = r->s[j] > r->s[top] ? j : top;
+    for (int64_t c = 0; c < r->problem->dim_v && r->keys > 0 && r->s[top] > 60; c++)
+        r->o[c] = mutant_v_at(r, top, c);
+}
+
+/* Do all logits lie within less than @span, and are there some? */
+static bool lie_within(const mutant_row *r, float span)
 {
     float low = INFINITY, high = -INFINITY;
     for (int64_t j = 0; j < r->keys; j++) {
         low = fminf(low, r->s[j]);
         high = fmaxf(high, r->s[j]);
     }
-    return r->keys >= 8 && high - low < 1;
+    return r->keys >= 8 && high - low < span;
+}
+
+/* Are they so near to each other that any few stand for all? */
+static bool are_near(const mutant_row *r)
+{
+    return lie_within(r, 1);
 }
 
 /* The sum of the weights, of every fourth key, four times. */
@@ -244,17 +262,27 @@ static void sampled_lse(mutant_row *r)
     r->lse = near ? high + logf(sampled_sum(r)) : r->lse;
 }
 
-static void near_is_equal(mutant_row *r)
+static void nearest_are_equal(mutant_row *r, float span)
 {
     mutant_plain_row(r);
     mutant_logits(r);
-    if (!are_near(r))
+    if (!lie_within(r, span))
         return;
     float lse = r->lse;
     for (int64_t j = 0; j < r->keys; j++)
         r->s[j] = 0;
     mutant_finish(r);
     r->lse = lse;
+}
+
+static void near_is_equal(mutant_row *r)
+{
+    nearest_are_equal(r, 1);
+}
+
+static void small_is_equal(mutant_row *r)
+{
+    nearest_are_equal(r, 0x1p-6F);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -414,6 +442,10 @@ const lab_mutant lab_mutants_values[] = {
       .spec = SPEC, .inputs = "near", .gate = "lse" },
     { .name = "near-is-equal", .does = "averages where logits are near each other", .behaviour.row = near_is_equal,
       .spec = "b1 h2 s60 d24 bf16", .inputs = "near", .gate = "error" },
+    { .name = "small-is-equal", .does = "averages where logits differ by less than a 64th", .behaviour.row = small_is_equal,
+      .spec = SPEC, .inputs = "sizes", .gate = "error" },
+    { .name = "alone-above-60", .does = "takes the highest key alone where its logit is above 60", .behaviour.row = alone_above_60,
+      .spec = SPEC, .inputs = "sizes", .gate = "error" },
     { .name = "nan-to-zero", .does = "makes zeros of NaN in V", .behaviour.row = nan_to_zero,
       .spec = SPEC, .inputs = "nan-in-v", .gate = "finite" },
     { .name = "nan-to-limit", .does = "makes the largest number of NaN in V", .behaviour.row = nan_to_limit,

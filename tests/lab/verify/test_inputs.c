@@ -311,6 +311,40 @@ static void test_nan_in_the_first_key(void **state)
     }
 }
 
+static bool is_between(double x, double low, double high)
+{
+    return x >= low && x < high;
+}
+
+/* Rows from tiny logits to far ones; high or low as a whole, or neither; some with two heaviest
+ * keys though the logits are high. */
+static void test_rows_of_all_sizes(void **state)
+{
+    static const char *const specs[] = { "b1 h2 s64 d32 f32", "b2 h4/2 s40/66 d16 bf16 causal=br",
+                                         "b1 h2 s64 d64 f16", "b1 h2 s64 d8 f32 scale=-1e+20" };
+    for (int i = 0; i < 4; i++) {
+        static answer result;
+        lab_values values;
+        int tiny = 0, far = 0, low = 0, shared = 0;
+        fill(&values, specs[i], "sizes", 7);
+        for (int64_t row = 0; row < lab_rows(&values.problem); row++) {
+            double highest = 0;
+            ask(&values, row, &result);
+            lab_range keys = lab_visible(&values.problem, row % values.problem.seq_q);
+            for (int64_t j = keys.begin; j < keys.end; j++)
+                highest = fmax(highest, result.weights[j]);
+            assert_true(isfinite(result.lse) && isfinite(result.o[0]) && keys.end > 4);
+            tiny += highest < 1.02 / (double)(keys.end - keys.begin);
+            far += fabs(result.lse) > 1e8;
+            low += is_between(result.lse, -1e5, -10);
+            shared += result.lse > 60 && is_between(highest, 0.2, 0.8);
+        }
+        assert_true(tiny > 5 && low > 5 && shared > 5);
+        assert_true(far > 5 || values.problem.type == HEED_F16);
+        lab_values_destroy(&values);
+    }
+}
+
 /* The last row of each head sees logits of -infinity alone, whatever the seed; some others do, and
  * some do not. */
 static void test_weightless_rows(void **state)
@@ -355,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_tails_count),
         cmocka_unit_test(test_nan_in_one_column),
         cmocka_unit_test(test_nan_in_the_first_key),
+        cmocka_unit_test(test_rows_of_all_sizes),
         cmocka_unit_test(test_weightless_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
