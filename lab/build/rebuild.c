@@ -50,8 +50,8 @@ static bool trusts_board(const lab_rebuild_options *options, char *why, size_t s
         return false;
     if ((info.st_uid == geteuid() || info.st_uid == 0) && !(info.st_mode & (S_IWGRP | S_IWOTH)))
         return true;
-    snprintf(why, size,
-             "others can write to the board, and what it says would run here: see --trust-board");
+    snprintf(why, size, "others can write to the board, and what it says would run here%s%s",
+             options->remedy ? ": see " : "", options->remedy ? options->remedy : "");
     return false;
 }
 

@@ -138,6 +138,27 @@ static void tells_of_damage(void **state)
     EXPECT(state, lines);
 }
 
+#define QUICKLY \
+    "--device cpu --threads 1 --peers none --seconds 0.5 --rivals 0.01 --trials 1 --seed 1"
+
+/* A verb that passes over a leader names it. */
+static void names_a_damaged_leader(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "heed bench --device cpu --threads 1 --peers none --seconds 0.02 --record d "
+          "'b1 h1 s48 d16 f32'",
+          0, NULL, NULL },
+        { "heed board add --board l.db d/*/*/*.json", 0, "", "1 trials added" },
+        { "sed 's/rows_checked/rows_chocked/' l.db >d.db; heed board check --board d.db", 7, "",
+          "trial 1 is not what was added" },
+        { "heed tune " QUICKLY " --board l.db 'b1 h1 s48 d16 f32' 2>&1 | grep -c 'would be ranked'",
+          1, "0\n", NULL },
+        { "heed tune " QUICKLY " --board d.db 'b1 h1 s48 d16 f32'", 0, NULL,
+          "trial 1 of the board would be ranked, but it is damaged" },
+    };
+    EXPECT(state, lines);
+}
+
 /* -------------------------------------------------------------------------- */
 /* Wisdom                                                                     */
 /* -------------------------------------------------------------------------- */
@@ -207,6 +228,7 @@ int main(void)
         cmocka_unit_test(adds_what_bench_recorded),
         cmocka_unit_test(json_has_everything),
         cmocka_unit_test(tells_of_damage),
+        cmocka_unit_test(names_a_damaged_leader),
         cmocka_unit_test(makes_wisdom_of_the_board),
         cmocka_unit_test(passes_over_what_it_cannot_select),
     };

@@ -22,6 +22,8 @@ lab_rebuild_options cli_rebuild_options(const cli_args *args)
 {
     return (lab_rebuild_options){ .board = cli_args_text(args, "board"),
                                   .trusts_board = has_flag(args, "trust-board"),
+                                  .remedy = cli_args_has(args, "trust-board") ? "--trust-board"
+                                                                              : NULL,
                                   .unsafe = has_flag(args, "unsafe-candidates"),
                                   .unproved = has_flag(args, "no-verify") };
 }
@@ -55,6 +57,16 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
     lab_record_describe(*record, lab_build_describe);
     lab_record_judge(*record, lab_plausible, judge, lab_time_judge_destroy);
     return CLI_OK;
+}
+
+int64_t cli_board_tell_left_out(const lab_record *record, const char *spec, int64_t told)
+{
+    int64_t trial = lab_record_left_out(record);
+    if (trial > 0 && trial != told)
+        cli_message("%s: trial %lld of the board would be ranked, but it is damaged or impossible, "
+                    "and does not count; 'heed board check' says which are",
+                    spec, (long long)trial);
+    return trial;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -134,7 +146,8 @@ const cli_verb cli_verb_board = {
         "  heed board add benchmarks/nvidia-h200/*/*.json\n"
         "  heed board manifest 17 >then.lock; heed doctor --check then.lock\n"
         "\n"
-        "The exit status is 7 if the file is damaged or not a board, or a trial that would be ranked is\n"
+        "The exit status is 7 if the file is damaged or not a board, or a trial that would be "
+        "ranked is\n"
         "damaged; the file is not changed.",
     .options = options,
     .run = run,

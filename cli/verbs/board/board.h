@@ -38,6 +38,11 @@ lab_rebuild_options cli_rebuild_options(const cli_args *args);
  * LAB_RECORD_READ and there is no file yet, *@record is NULL with CLI_OK. */
 cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_args *args);
 
+/* cli_board_tell_left_out() names a trial that the last lab_record_visit() left out of the ranking
+ * of problem @spec for a fault, on stderr, but not @told, the last one named. Returns its number; 0
+ * if there is none. */
+int64_t cli_board_tell_left_out(const lab_record *record, const char *spec, int64_t told);
+
 /* The tools of an environment. Texts lie in this struct, which must not be copied. */
 typedef struct cli_board_tools {
     char manifest[LAB_RECORD_HASH_SIZE], libraries[256];

@@ -32,6 +32,7 @@ typedef struct lead_run {
     lab_record_verdict fault; /* of a leader, when it was met; LAB_RECORD_OK: none */
     const board_leader *faulty;
     char why[300];
+    int64_t told; /* the last trial that was named as not ranked for a fault */
 } lead_run;
 
 static const lab_sweep_shape *shape_of(const board_leader *leader)
@@ -138,6 +139,9 @@ static heed_status find(board_leader *leader)
     heed_status status = lab_leaders_find(run->session.record, run->sweep.context, shape->spec,
                                           run->sweep.options.cold, ranked, LAB_LEADERS,
                                           &run->trouble);
+    if (status == HEED_OK)
+        leader->all->told = cli_board_tell_left_out(run->session.record, shape->spec,
+                                                    leader->all->told);
     *found = (lab_leader){ .trial = 0 };
     for (size_t i = 0; i < LAB_LEADERS && ranked[i].trial && !found->trial && status == HEED_OK;
          i++) {

@@ -112,6 +112,7 @@ cli_exit tune_find_champions(tune_run *tune)
                                               &error);
         if (status != HEED_OK)
             return cli_fail_error(status, &error);
+        cli_board_tell_left_out(tune->session.record, shape->spec, 0);
         snprintf(shape->champion, sizeof shape->champion, "%s", shape->leader.name);
         shape->promoted = shape->leader.trial;
         code = plan_champion(tune, &tune->shapes[i]);
