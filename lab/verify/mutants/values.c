@@ -280,6 +280,16 @@ static void near_is_equal(mutant_row *r)
     nearest_are_equal(r, 1);
 }
 
+/* Every logit is low: a clamped exponential would make them alike. */
+static void low_is_equal(mutant_row *r)
+{
+    mutant_logits(r);
+    if (mutant_highest(r->s, r->keys) < -100)
+        nearest_are_equal(r, INFINITY);
+    else
+        mutant_plain_row(r);
+}
+
 static void small_is_equal(mutant_row *r)
 {
     nearest_are_equal(r, 0x1p-6F);
@@ -446,6 +456,10 @@ const lab_mutant lab_mutants_values[] = {
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
     { .name = "alone-above-60", .does = "takes the highest key alone where its logit is above 60", .behaviour.row = alone_above_60,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
+    { .name = "low-is-equal", .does = "averages where every logit is below -100", .behaviour.row = low_is_equal,
+      .spec = SPEC, .inputs = "sizes", .gate = "error" },
+    { .name = "alone-above-60-half", .does = "takes the highest key of f16 alone above 60", .behaviour.row = alone_above_60,
+      .spec = HALF, .inputs = "sizes", .gate = "error" },
     { .name = "nan-to-zero", .does = "makes zeros of NaN in V", .behaviour.row = nan_to_zero,
       .spec = SPEC, .inputs = "nan-in-v", .gate = "finite" },
     { .name = "nan-to-limit", .does = "makes the largest number of NaN in V", .behaviour.row = nan_to_limit,
