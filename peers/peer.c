@@ -20,6 +20,10 @@
 static const char *const type_names[PEER_TYPES] = { "f32", "f16", "bf16" };
 static const char *const mask_names[PEER_MASKS] = { "none", "causal=tl", "causal=br" };
 
+/* Words of a spec that the other members of a request repeat, or that can be ignored. */
+static const char *const known_words[] = { "causal", "scale", "acc", "layout", "q", "k", "v", "o" };
+#define KNOWN_WORDS ((int)(sizeof known_words / sizeof known_words[0]))
+
 /* Everything between two requests. */
 typedef struct session {
     const peer_methods *peer;
@@ -99,6 +103,36 @@ static bool problem_fits(const peer_problem *p)
 
     return product_fits(q, 4) && product_fits(k, 4) && product_fits(v, 4) && product_fits(o, 4) &&
            p->heads_q % p->heads_kv == 0;
+}
+
+/* Is @word, of @length characters, such as "h8/2" or "acc=f16", one that every peer may ignore? */
+static bool is_known_word(const char *word, size_t length)
+{
+    char name[16];
+    size_t named = strcspn(word, "= ");
+
+    if (strchr("bhsd", *word) && 1 + strspn(word + 1, "0123456789/") == length)
+        return true;
+    snprintf(name, sizeof name, "%.*s", (int)named, word);
+    return named < sizeof name && (find_name(known_words, KNOWN_WORDS, name) < KNOWN_WORDS ||
+                                   find_name(type_names, PEER_TYPES, name) < PEER_TYPES);
+}
+
+/* A problem with any other word is not one that a peer in C can do. */
+static peer_answer refuse_words(session *s, const json_t *request)
+{
+    const char *spec = json_string_value(json_object_get(request, "spec"));
+    const char *word = spec ? spec + strspn(spec, " ") : "";
+
+    for (size_t length; *word; word += length + strspn(word + length, " ")) {
+        length = strcspn(word, " ");
+        if (is_known_word(word, length))
+            continue;
+        snprintf(s->reason, sizeof s->reason, "it does not know the word %.*s of the problem",
+                 (int)(strcspn(word, "= ") < 60 ? strcspn(word, "= ") : 60), word);
+        return PEER_UNSUPPORTED;
+    }
+    return PEER_OK;
 }
 
 /* Reads the problem and the paths of a prepare request. */
@@ -201,6 +235,8 @@ static peer_answer prepare(session *s, json_t *request, json_t *reply)
         return PEER_ERROR;
     }
     peer_answer answer = read_problem(s, request, paths);
+    if (answer == PEER_OK)
+        answer = refuse_words(s, request);
     if (answer == PEER_OK)
         answer = peer_tensors_load(&s->tensors, &s->problem, s->copies, paths, s->reason);
     if (answer == PEER_OK)

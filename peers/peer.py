@@ -10,7 +10,9 @@ A peer defines a class with these members and ends with serve(Rival):
 
 and, if it knows more than the CPU, a set kinds of the devices that it knows, such as {"cpu",
 "cuda"}. Before setup() its member device is the one to compute on, such as "cuda:0". With a member
-repeats = True it gets data as short as they came, to be repeated to their length by repeated().
+repeats = True it gets data as short as they came, to be repeated to their length by repeated(). With
+a method words(problem) it says which words of the spec it takes beyond WORDS, such as {"window"};
+a problem with any other one is refused before prepare().
 
 This file imports nothing but the standard library, so that a peer can always say what it lacks.
 """
@@ -28,6 +30,9 @@ import types
 PROTOCOL = "heed.trial/1"
 TYPE_SIZES = {"f32": 4, "f16": 2, "bf16": 2}
 REASON_BYTES = 200
+
+# Words of a spec that the other members of the request repeat, or that can be ignored.
+WORDS = {"causal", "scale", "acc", "layout", "q", "k", "v", "o"}
 
 # prepare() may try several ways to compute the problem, each for about this long.
 TRIAL_SECONDS = 0.1
@@ -177,6 +182,8 @@ class Session:
         if self.prepared:
             raise ValueError("prepare after prepare: release first")
         problem = types.SimpleNamespace(**request)
+        known = getattr(self.rival, "words", lambda _problem: ())(problem)
+        refuse_words(problem, WORDS.union(known))
         data = {letter: read_tensor(problem, letter) for letter in "qkv"}
         if not getattr(self.rival, "repeats", False):
             data = {letter: repeated(problem, letter, data[letter]) for letter in "qkv"}
@@ -244,6 +251,15 @@ class Session:
         if not self.prepared:
             raise ValueError("nothing is prepared")
         return self.prepared
+
+
+def refuse_words(problem, known):
+    """Refuses a problem whose spec has a word that is not known: after the sizes and the type."""
+    for word in getattr(problem, "spec", "").split():
+        name = word.split("=")[0]
+        size = word[:1] in ("b", "h", "s", "d") and word[1:].replace("/", "").isdigit()
+        if not size and name not in TYPE_SIZES and name not in known:
+            raise Unsupported(f"it does not know the word {name} of the problem")
 
 
 def read_tensor(problem, letter):

@@ -1,33 +1,29 @@
-"""PyTorch's scaled_dot_product_attention on a CUDA device.
+"""PyTorch on a CUDA device: attention by the backends of torch_backends.py.
 
-Its backends are rivals of their own: flash (FlashAttention-2), efficient (CUTLASS, from xFormers),
-cudnn and math. Exactly one of them is switched on while a problem is prepared, so that PyTorch
-cannot take another one in its place; its objection to a problem becomes the reason of a refusal.
-
-The tensors stay [batch, seq, heads, dim] in memory, and the calls get transposed views. Grouped
-heads are first tried with enable_gqa; where a backend does not take that, K and V are repeated
-beforehand, which is not timed. Replays are CUDA graphs, timed by events.
+The tensors stay [batch, seq, heads, dim] in memory; a way gets them so, or as transposed views. A
+library's objection to a problem becomes the reason of a refusal. Replays are CUDA graphs, timed by
+events.
 """
 
 import ctypes
+import os
 import re
+import statistics
 import warnings
 
 import peer
-
-BACKENDS = {
-    "flash": "enable_flash_sdp",
-    "efficient": "enable_mem_efficient_sdp",
-    "cudnn": "enable_cudnn_sdp",
-    "math": "enable_math_sdp",
-}
+from torch_backends import BACKENDS
 
 # PyTorch keeps memory for later; heed needs some of it too.
 RESERVE_BYTES = 16 << 30
 
-# Warnings of PyTorch that say nothing about the backend in question, and where they come.
-OTHERS = ("runtime disabled", "not used because")
+# Objections of PyTorch's own code are warnings that end so; some are not about the backend in question.
 ORIGIN = re.compile(r"\(Triggered internally at [^)]*\)")
+OTHERS = ("runtime disabled", "not used because")
+
+# Of several ways to compute a problem so many replays are timed, of at least so many calls.
+TRIALS = 5
+TRIAL_CALLS = 10
 
 
 class Cuda:
@@ -37,6 +33,7 @@ class Cuda:
         torch.cuda.set_device(torch.device(device))
         torch.cuda.set_stream(torch.cuda.Stream())  # for all work: the default one has no graphs
         self.torch, self.device = torch, device
+        self.behind = None
 
     def describe(self):
         torch = self.torch
@@ -44,34 +41,34 @@ class Cuda:
             "version": torch.__version__,
             "types": ["f32", "f16", "bf16"],
             "backends": list(BACKENDS),
-            "detail": f"scaled_dot_product_attention, {torch.cuda.get_device_name()}, CUDA "
-            f"{torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}",
+            "behind": True,
+            "detail": f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, cuDNN "
+            f"{torch.backends.cudnn.version()}",
         }
 
+    def words(self, problem):
+        backend = BACKENDS.get(getattr(problem, "backend", None))
+        return backend.words if backend else ()
+
     def prepare(self, problem, data):
-        backend = getattr(problem, "backend", "flash")
-        if backend not in BACKENDS:
-            raise peer.Unsupported(f"there is no backend {backend}")
-        self.use(backend)
+        name = getattr(problem, "backend", "flash")
+        if name not in BACKENDS:
+            raise peer.Unsupported(f"there is no backend {name}")
         if self.torch.cuda.memory_reserved() > RESERVE_BYTES:
             self.torch.cuda.empty_cache()
         dense = [self.tensor(problem, letter, data[letter]) for letter in "qkv"]
-        options = {"scale": problem.scale, **self.mask(problem, backend)}
-        group = problem.heads_q // problem.heads_kv
-        if group == 1:
-            return self.attempt(problem, dense, options, backend)
-        try:
-            grouped = {**options, "enable_gqa": True}
-            return self.attempt(problem, dense, grouped, f"{backend}, enable_gqa")
-        except peer.Unsupported:
-            dense[1:] = [x.repeat_interleave(group, 2) for x in dense[1:]]
-            return self.attempt(
-                problem, dense, options, f"{backend}, K and V repeated beforehand"
-            )
-
-    def use(self, backend):
-        for name, switch in BACKENDS.items():
-            getattr(self.torch.backends.cuda, switch)(name == backend)
+        behind = self.kernel(problem)
+        refusal = None
+        for group in BACKENDS[name].ways(self.torch, problem, name, self.device):
+            ready = []
+            for way in group:
+                try:
+                    ready.append(self.attempt(problem, dense, way, behind))
+                except peer.Unsupported as error:
+                    refusal = error
+            if ready:
+                return fastest(ready)
+        raise refusal
 
     def tensor(self, problem, letter, data):
         torch = self.torch
@@ -82,35 +79,24 @@ class Cuda:
         times = -(-size // values.numel())
         return (values.repeat(times)[:size] if times > 1 else values).reshape(shape)
 
-    def mask(self, problem, backend):
-        """PyTorch's is_causal is aligned top left; for the other one it has a bias of its own."""
-        queries, keys = problem.seq_q, problem.seq_k
-        if problem.mask == "none":
-            return {}
-        if problem.mask == "causal=tl" or queries == keys:
-            return {"is_causal": True}
-        if backend == "math":
-            seen = self.torch.ones(queries, keys, dtype=self.torch.bool, device=self.device)
-            return {"attn_mask": seen.tril(keys - queries)}
-        if backend == "cudnn":
-            raise peer.Unsupported("torch has no causal mask aligned bottom right for cuDNN")
-        if queries > keys:
-            raise peer.Unsupported("torch gives NaN where a row sees no key")
-        from torch.nn.attention.bias import causal_lower_right
+    def kernel(self, problem):
+        """Returns the kernel that stands before each call of a replay, or None."""
+        text = getattr(problem, "behind", None)
+        if text and not self.behind:
+            self.behind = Kernel(self.torch, text, self.device)
+        return self.behind if text else None
 
-        return {"attn_mask": causal_lower_right(queries, keys)}
-
-    def attempt(self, problem, dense, options, detail):
+    def attempt(self, problem, dense, way, behind):
         """Returns the problem prepared, after a call of each copy, or raises Unsupported."""
         prepared = None
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
-                prepared = Prepared(self.torch, problem.copies, dense, options, detail)
+                prepared = Prepared(self.torch, problem.copies, dense, way, behind)
                 for _ in range(problem.copies):
                     prepared.call()
                 prepared.wait()
-            except RuntimeError as error:  # what PyTorch throws if there is no kernel, or memory
+            except (RuntimeError, ValueError) as error:  # where there is no kernel, or memory
                 if prepared:
                     prepared.close()
                 raise peer.Unsupported(reason(error, said)) from error
@@ -121,28 +107,74 @@ class Cuda:
 def reason(error, said):
     """One line: what PyTorch warned of, if anything, else the error itself."""
     texts = [str(warning.message) for warning in said]
+    texts = [text for text in texts if ORIGIN.search(text)]
     texts = [text for text in texts if not any(other in text for other in OTHERS)]
     return "; ".join(dict.fromkeys(ORIGIN.sub("", text).strip() for text in texts)) or str(error)
+
+
+def fastest(ready):
+    """Returns the fastest of some prepared ways, and closes the others."""
+    if len(ready) > 1:
+        calls = max(TRIAL_CALLS, len(ready[0].steps))
+        rounds = [[prepared.replayer(calls)(1, 1) for prepared in ready] for _ in range(TRIALS)]
+        times = [statistics.median(times) for times in zip(*rounds)]
+        best = ready[times.index(min(times))]
+        for prepared in ready:
+            if prepared is not best:
+                prepared.close()
+        ready = [best]
+    ready[0].last = None
+    return ready[0]
+
+
+class Kernel:
+    """A kernel given as PTX, in a module of its own: its one parameter is the address of a float."""
+
+    ENTRY = b"heed_behind"
+
+    def __init__(self, torch, text, device):
+        self.torch = torch
+        self.driver = ctypes.CDLL(os.environ.get("HEED_LIBCUDA", "libcuda.so.1"))
+        self.element = torch.zeros(1, device=device)
+        module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.ask("cuModuleLoadData", ctypes.byref(module), text.encode())
+        self.ask("cuModuleGetFunction", ctypes.byref(self.function), module, self.ENTRY)
+        self.address = ctypes.c_uint64(self.element.data_ptr())
+        self.parameters = (ctypes.c_void_p * 1)(ctypes.addressof(self.address))
+        self.launch()  # the driver loads it now: it may not while a graph is captured
+
+    def ask(self, entry, *arguments):
+        result = getattr(self.driver, entry)(*arguments)
+        if result != 0:
+            raise RuntimeError(f"{entry} returned {result}")
+
+    def launch(self):
+        stream = ctypes.c_void_p(self.torch.cuda.current_stream().cuda_stream)
+        one = [ctypes.c_uint(1)] * 6  # block, thread
+        self.ask(
+            "cuLaunchKernel", self.function, *one, ctypes.c_uint(0), stream, self.parameters, None
+        )
 
 
 class Prepared(peer.Prepared):
     """A problem on the device."""
 
-    def __init__(self, torch, copies, dense, options, detail):
-        self.torch = torch
+    def __init__(self, torch, copies, dense, way, behind):
+        self.torch, self.heads_first, self.behind = torch, way.heads_first, behind
         self.outputs = [None] * copies
-        attention = torch.nn.functional.scaled_dot_product_attention
 
-        def step(index, q, k, v):
+        def step(index, qkv):
+            q, k, v = (x.transpose(1, 2) for x in qkv) if way.heads_first else qkv
+
             def run():
-                self.outputs[index] = attention(q, k, v, **options)
+                self.outputs[index] = way.attend(q, k, v)
 
             return run
 
-        views = [[x.clone().transpose(1, 2) for x in dense] for _ in range(copies - 1)]
-        views.append([x.transpose(1, 2) for x in dense])
-        steps = [step(index, *qkv) for index, qkv in enumerate(views)]
-        super().__init__(steps, self.whole, "bshd", detail)
+        dense = dense[:1] + [repeated(x, way.repeats) for x in dense[1:]]
+        every = [[x.clone() for x in dense] for _ in range(copies - 1)] + [dense]
+        steps = [step(index, qkv) for index, qkv in enumerate(every)]
+        super().__init__(steps, self.whole, "bshd", way.detail)
 
     def wait(self):
         self.torch.cuda.synchronize()
@@ -160,6 +192,8 @@ class Prepared(peer.Prepared):
         graph.capture_begin()
         try:
             for index in range(calls):
+                if self.behind:
+                    self.behind.launch()
                 self.steps[index % len(self.steps)]()
         finally:
             graph.capture_end()
@@ -178,15 +212,23 @@ class Prepared(peer.Prepared):
 
         return replay
 
+    def output_of(self, index):
+        """O of a copy as [batch, seq, heads, dim]."""
+        o = self.outputs[index]
+        return o.transpose(1, 2) if self.heads_first else o
+
     def whole(self, index):
-        return to_bytes(self.outputs[index].transpose(1, 2))
+        return to_bytes(self.output_of(index))
 
     def rows(self, problem, index, numbers):
-        numbers = self.torch.tensor(numbers, device=self.outputs[index].device)
+        o = self.output_of(index)
+        numbers = self.torch.tensor(numbers, device=o.device)
         query, head = numbers % problem.seq_q, numbers // problem.seq_q
-        return to_bytes(
-            self.outputs[index][head // problem.heads_q, head % problem.heads_q, query]
-        )
+        return to_bytes(o[head // problem.heads_q, query, head % problem.heads_q])
+
+
+def repeated(tensor, times):
+    return tensor.repeat_interleave(times, 2) if times > 1 else tensor
 
 
 def to_bytes(tensor):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The rival torch: PyTorch's scaled_dot_product_attention on the CPU, and on a CUDA device by way
-of torch_cuda.py.
+"""The rival torch: PyTorch's scaled_dot_product_attention on the CPU; and on a CUDA device, by way
+of torch_cuda.py, its backends and whatever else takes torch's tensors.
 
 The tensors stay [batch, seq, heads, dim] in memory; the calls get transposed views, which PyTorch's
 fused kernel reads in place. All ways that apply to the problem are tried, and the fastest is kept:
@@ -42,6 +42,9 @@ class Torch:
             "types": ["f32", "f16", "bf16"],
             "detail": f"scaled_dot_product_attention, {torch.backends.cpu.get_cpu_capability()}",
         }
+
+    def words(self, problem):
+        return self.cuda.words(problem) if self.cuda else ()
 
     def prepare(self, problem, data):
         if self.cuda:

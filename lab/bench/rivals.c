@@ -49,12 +49,52 @@ static lab_rival *add_peer(lab_bench *bench)
     return peer;
 }
 
+/* Backends that are no part of their peer's library have names of their own. They are timed where
+ * they are named, not where their peer is. */
+static const struct {
+    const char *name, *peer;
+} own_names[] = { { "fa3", "torch" }, { "flex", "torch" } };
+#define OWN_NAMES (sizeof own_names / sizeof *own_names)
+
+/* Returns the peer of the backend @name, or NULL if that has no name of its own. */
+static const char *peer_of(const char *name)
+{
+    for (size_t i = 0; i < OWN_NAMES; i++)
+        if (strcmp(own_names[i].name, name) == 0)
+            return own_names[i].peer;
+    return NULL;
+}
+
+static bool has_own_name(const char *peer, const char *backend)
+{
+    const char *owner = peer_of(backend);
+    return owner && strcmp(owner, peer) == 0;
+}
+
 static const lab_found *find_named(const lab_found *found, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(found[i].name, name) == 0)
             return &found[i];
     return NULL;
+}
+
+/* The rival @name: which peer, and which of its backends. */
+typedef struct meaning {
+    char peer[LAB_PEER_NAME_SIZE];
+    const char *backend; /* NULL: none was named */
+} meaning;
+
+static meaning read_name(const lab_found *found, size_t count, const char *name)
+{
+    const char *dash = strchr(name, '-');
+    const char *owner = find_named(found, count, name) ? NULL : peer_of(name);
+    meaning it = { .backend = owner ? name : dash ? dash + 1 : NULL };
+    if (owner)
+        snprintf(it.peer, sizeof it.peer, "%s", owner);
+    else
+        snprintf(it.peer, sizeof it.peer, "%.*s", (int)strcspn(name, "-"), name);
+    return it;
 }
 
 /* A rival that cannot be had, and why. */
@@ -76,8 +116,11 @@ static heed_status add_present(lab_bench *bench, lab_rival *peer, const char *ba
     lab_bench_rival *added = add_rival(bench);
     if (!added)
         return HEED_ERR_NO_MEMORY;
-    snprintf(added->name, sizeof added->name, "%s%s%s", peer->found.name, backend ? "-" : "",
-             backend ? backend : "");
+    if (backend && has_own_name(peer->found.name, backend))
+        snprintf(added->name, sizeof added->name, "%s", backend);
+    else
+        snprintf(added->name, sizeof added->name, "%s%s%s", peer->found.name, backend ? "-" : "",
+                 backend ? backend : "");
     added->peer = peer;
     added->backend = backend;
     added->open = true;
@@ -107,8 +150,13 @@ static heed_status refuse_peer(const lab_found *found, size_t count, const char 
                                lab_error *error)
 {
     lab_suggestion suggestion = lab_suggest(first);
+    if (peer_of(first) && find_named(found, count, peer_of(first)))
+        return lab_fail(error, HEED_ERR_INVALID, "%s is a backend itself, and has none", first);
     for (size_t i = 0; i < count; i++)
         lab_suggest_consider(&suggestion, found[i].name);
+    for (size_t i = 0; i < OWN_NAMES; i++)
+        if (find_named(found, count, own_names[i].peer))
+            lab_suggest_consider(&suggestion, own_names[i].name);
     if (suggestion.best)
         return lab_fail(error, HEED_ERR_INVALID, "there is no rival '%s' here; did you mean '%s'?",
                         first, suggestion.best);
@@ -136,17 +184,28 @@ static heed_status refuse_backend(const lab_rival *peer, const char *backend, la
                     backend, *list ? "; it has " : "", list);
 }
 
-/* Adds the rival @name, all its backends if it has any, or the one that follows a dash. */
+/* Adds the backend @backend of @peer; NULL: all but those with names of their own. */
+static heed_status add_backends(lab_bench *bench, lab_rival *peer, const char *backend)
+{
+    for (size_t i = 0; i < peer->backend_count; i++) {
+        const char *known = peer->backends[i];
+        if (backend ? strcmp(known, backend) != 0 : has_own_name(peer->found.name, known))
+            continue;
+        if (add_present(bench, peer, known) != HEED_OK)
+            return HEED_ERR_NO_MEMORY;
+    }
+    return HEED_OK;
+}
+
+/* Adds the rival @name, all its backends if it has any, or the one that it names. */
 static heed_status open_rival(lab_bench *bench, const lab_found *found, size_t count,
                               const char *name, lab_error *error)
 {
-    char first[LAB_PEER_NAME_SIZE];
-    const char *dash = strchr(name, '-');
     lab_answer answer;
-    snprintf(first, sizeof first, "%.*s", dash ? (int)(dash - name) : (int)sizeof first, name);
-    const lab_found *file = find_named(found, count, first);
+    const meaning it = read_name(found, count, name);
+    const lab_found *file = find_named(found, count, it.peer);
     if (!file)
-        return refuse_peer(found, count, first, error);
+        return refuse_peer(found, count, it.peer, error);
     if (lab_bench_late(bench))
         return add_absent(bench, name, LAB_BENCH_SKIPPED, "no time was left to start it");
     lab_rival *peer = open_peer(bench, file, &answer);
@@ -158,16 +217,15 @@ static heed_status open_rival(lab_bench *bench, const lab_found *found, size_t c
         return add_absent(bench, name,
                           answer == LAB_ANSWER_UNSUPPORTED ? LAB_BENCH_REFUSED : LAB_BENCH_FAILED,
                           peer->reason);
-    if (!dash && peer->backend_count == 0)
+    if (!it.backend && peer->backend_count == 0)
         return add_present(bench, peer, NULL);
     size_t before = bench->rival_count;
-    for (size_t i = 0; i < peer->backend_count; i++)
-        if (!dash || strcmp(peer->backends[i], dash + 1) == 0)
-            if (add_present(bench, peer, peer->backends[i]) != HEED_OK)
-                return HEED_ERR_NO_MEMORY;
-    if (bench->rival_count > before || !dash)
-        return HEED_OK;
-    return refuse_backend(peer, dash + 1, error);
+    heed_status status = add_backends(bench, peer, it.backend);
+    if (status != HEED_OK || bench->rival_count > before || !it.backend)
+        return status;
+    if (has_own_name(it.peer, it.backend))
+        return add_absent(bench, it.backend, LAB_BENCH_REFUSED, "computes on CUDA devices alone");
+    return refuse_backend(peer, it.backend, error);
 }
 
 static heed_status open_all(lab_bench *bench, const lab_found *found, size_t count,
@@ -187,10 +245,9 @@ static heed_status open_all(lab_bench *bench, const lab_found *found, size_t cou
 static heed_status check_rival(lab_bench *bench, const lab_found *found, size_t count,
                                const char *name, lab_error *error)
 {
-    char first[LAB_PEER_NAME_SIZE];
+    const meaning it = read_name(found, count, name);
     (void)bench;
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "-"), name);
-    return find_named(found, count, first) ? HEED_OK : refuse_peer(found, count, first, error);
+    return find_named(found, count, it.peer) ? HEED_OK : refuse_peer(found, count, it.peer, error);
 }
 
 typedef heed_status rival_fn(lab_bench *bench, const lab_found *found, size_t count,

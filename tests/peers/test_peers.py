@@ -18,6 +18,7 @@ import tempfile
 import types
 import weakref
 
+FAKE_FA3 = pathlib.Path(__file__).resolve().parent / "fake_fa3"
 FAKE_TORCH = pathlib.Path(__file__).resolve().parent / "fake_torch"
 PEERS = pathlib.Path(__file__).resolve().parent.parent.parent / "peers"
 SKIPPED = 77
@@ -139,6 +140,7 @@ def test_protocol(folder):
     check(peer.ask("release") == {"status": "ok"}, "release")
     check_error(peer.ask("check"), "error", "nothing is prepared")
     test_period(peer, problem)
+    test_words(peer, tensors, problem)
     check_error(peer.ask("ceiling", kind="sgemm", size=8), "unsupported", "ceiling")
     check_error(peer.ask("__init__"), "unsupported")
     check_error(peer.say("no json"), "error", "JSON")
@@ -172,6 +174,16 @@ def test_period(peer, problem):
     check(peer.ask("run", warmup=0, calls=1)["status"] == "ok", "run")
     check(peer.ask("check")["status"] == "ok" and len(peer.output()) == 24, "all of them")
     check(peer.ask("release")["status"] == "ok", "release")
+
+
+def test_words(peer, tensors, problem):
+    """A problem with a word that a rival does not know is refused by the word's name."""
+    plain = "b1 h1 s2 d3 f32 scale=0.5 acc=f16 layout=bhsd q=9:3:1"
+    check(peer.prepare(tensors, 24, **problem, spec=plain)["status"] == "ok", plain)
+    check(peer.ask("release")["status"] == "ok", "release")
+    for word, name in (("window=8:0", "window"), ("alibi", "alibi"), ("d8=3", "d8")):
+        reply = peer.prepare(tensors, 24, **problem, spec=f"{plain} {word} zebra=1")
+        check_error(reply, "unsupported", f"the word {name} of")
 
 
 def test_absent(folder):
@@ -328,15 +340,98 @@ def test_memory():
     gc.enable()
 
 
+class FakeDriver:
+    """As much of a CUDA driver as a kernel needs that is given as PTX."""
+
+    def __init__(self, launch):
+        self.launch, self.count = launch, 0
+
+    def cuModuleLoadData(self, _module, text):
+        return 0 if text == b"the text" else 218
+
+    def cuModuleGetFunction(self, _function, _module, name):
+        return 0 if name == b"heed_behind" else 500
+
+    def cuLaunchKernel(self, _function, *sizes_and_rest):
+        stream = sizes_and_rest[7].value
+        check(stream == 77, f"launched on another stream: {stream}")
+        self.launch(lambda: setattr(self, "count", self.count + 1))
+        return 0
+
+
+def test_behind():
+    """A kernel stands before each call of a graph, and nowhere else."""
+    import torch
+    import torch_cuda
+
+    driver = FakeDriver(torch.launch)
+    torch_cuda.ctypes.CDLL, real = lambda _name: driver, torch_cuda.ctypes.CDLL
+    device = torch_cuda.Cuda(torch, "cuda:0")
+    problem = types.SimpleNamespace(**problem_of((1, 2, 2, 9, 9, 8, 8), kind="f16", copies=2))
+    for text, launches in ((None, 0), ("the text", 1 + 3 * 5)):
+        problem.behind = text
+        prepared = device.prepare(problem, dict.fromkeys("qkv", bytearray(288)))
+        prepared.replayer(5)(1, 2)
+        prepared.call()
+        check(driver.count == launches, f"{driver.count} launches, not {launches}")
+        prepared.close()
+    torch_cuda.ctypes.CDLL = real
+
+
+def open_torch(folder, *paths, **environment):
+    paths = ":".join(map(str, (FAKE_TORCH, *paths)))
+    peer = Conversation(PEERS / "torch_peer.py", folder=folder, PYTHONPATH=paths, **environment)
+    reply = peer.hello(device="cuda:0")
+    check(reply["status"] == "ok", reply)
+    return peer, reply
+
+
+def test_libraries(folder):
+    """The rivals fa3 and flex: beside scaled_dot_product_attention, with the same tensors."""
+    import numpy as np
+
+    square, grouped, long = (1, 2, 2, 33, 33, 16, 16), (2, 4, 2, 9, 21, 8, 8), (1, 2, 2, 9, 9, 7, 7)
+    ours, theirs = "flash_attn_func, no splits", "flex_attention, compiled"
+    cases = (
+        (square, "none", "fa3", ours),
+        (square, "causal=tl", "fa3", ours),
+        (grouped, "causal=br", "fa3", ours),
+        (grouped, "causal=tl", "fa3", "FlashAttention-3 aligns its causal mask bottom right"),
+        (long, "none", "fa3", "FA3: head dim 7"),
+        (square, "none", "flex", theirs),
+        (square, "causal=tl", "flex", theirs),
+        (grouped, "none", "flex", theirs + ", enable_gqa"),
+        (grouped, "causal=tl", "flex", theirs + ", enable_gqa"),
+        (grouped, "causal=br", "flex", theirs + ", enable_gqa"),
+        (long, "none", "flex", "NYI: embedding dimension 7"),
+    )
+    for environment in ({}, {"FAKE_FA3_PAIRS": "1"}):
+        peer, _ = open_torch(folder, FAKE_FA3, **environment)
+        for dims, mask, backend, answer in cases:
+            got = try_backend(np, peer, backend, problem_of(dims, mask, "f16", 3, 0.2))
+            check(got == answer, f"{answer!r} expected: {got!r}")
+        single = problem_of((1, 1, 1, 2, 2, 3, 3), kind="f32")
+        tensors = dict.fromkeys("qkv", bytes(24))
+        check_error(peer.prepare(tensors, 24, **single, backend="fa3"), "unsupported", "not f32")
+        for backend in ("flash", "fa3", "flex"):
+            reply = peer.prepare(tensors, 24, **single, backend=backend, spec="b1 f32 chunk=4")
+            check_error(reply, "unsupported", "the word chunk")
+        check(peer.ask("quit")["status"] == "ok" and peer.end() == 0, "quit")
+    peer, _ = open_torch(folder)
+    got = try_backend(np, peer, "fa3", problem_of(square, kind="f16"))
+    check("flash_attn_interface cannot be imported" in got and "PYTHONPATH" in got, got)
+    check(peer.ask("quit")["status"] == "ok" and peer.end() == 0, "quit")
+
+
 def test_cuda(folder):
     import numpy as np
 
     test_memory()
-
-    environment = {"PYTHONPATH": str(FAKE_TORCH), "FAKE_TORCH_REFUSES": "cudnn"}
-    peer = Conversation(PEERS / "torch_peer.py", folder=folder, **environment)
-    reply = peer.hello(device="cuda:0")
-    check(reply["backends"] == ["flash", "efficient", "cudnn", "math"], reply)
+    test_behind()
+    test_libraries(folder)
+    peer, reply = open_torch(folder, FAKE_TORCH_REFUSES="cudnn")
+    check(reply["backends"] == ["flash", "efficient", "cudnn", "math", "fa3", "flex"], reply)
+    check(reply["behind"] is True, reply)
     check(reply["device"] == "cuda:0" and "a fake device" in reply["detail"], reply)
     square, grouped = (1, 2, 2, 33, 33, 16, 16), (2, 4, 2, 9, 21, 8, 8)
     for dims, mask, backend, answer in (

@@ -92,6 +92,7 @@ static void read_offers(lab_rival *rival, const json_t *reply)
 
     rival->ceiling = json_is_true(json_object_get(reply, "ceiling"));
     rival->period = json_is_true(json_object_get(reply, "period"));
+    rival->behind = json_is_true(json_object_get(reply, "behind"));
     rival->backend_count = 0;
     for (size_t i = 0; i < json_array_size(backends) && i < LAB_RIVAL_BACKENDS_MAX; i++) {
         const char *name = json_string_value(json_array_get(backends, i));
@@ -223,6 +224,8 @@ static json_t *prepare_request(const heed_problem *p, const lab_rival_data *data
         json_object_set_new(request, "period", json_integer(data->period));
     if (data->backend)
         json_object_set_new(request, "backend", json_string(data->backend));
+    if (data->behind)
+        json_object_set_new(request, "behind", json_string(data->behind));
     return request;
 }
 
@@ -248,6 +251,9 @@ lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
 
     if (answer != LAB_ANSWER_OK)
         return answer;
+    if (data->behind && !rival->behind)
+        return refuse(rival, LAB_ANSWER_UNSUPPORTED,
+                      "is not timed behind a kernel of another module");
     const int fds[FILES] = {
         lab_share("heed-q", data->q, file_size(p, q_size, data->period)),
         lab_share("heed-k", data->k, file_size(p, k_size, data->period)),

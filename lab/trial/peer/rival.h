@@ -39,6 +39,7 @@ typedef struct lab_rival {
     char method[LAB_RIVAL_TEXT_SIZE];                          /* detail of the last prepare */
     bool ceiling;                                              /* answers lab_rival_sgemm() */
     bool period;                                               /* takes lab_rival_data.period */
+    bool behind;                                               /* takes lab_rival_data.behind */
     char backends[LAB_RIVAL_BACKENDS_MAX][LAB_PEER_NAME_SIZE]; /* its ways to compute, each a rival
                                                                   of its own */
     size_t backend_count;                                      /* 0: it has one way */
@@ -67,6 +68,7 @@ typedef struct lab_rival_data {
     const void *v;
     int64_t period;      /* element i of a tensor is number i modulo this; 0: there are all */
     const char *backend; /* one of lab_rival.backends, or NULL */
+    const char *behind;  /* PTX of a kernel to stand before each call of a replay; NULL: none */
 } lab_rival_data;
 
 /* lab_rival_prepare() hands over the normalized @problem, whose strides do not matter, and the

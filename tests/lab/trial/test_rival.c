@@ -275,6 +275,45 @@ static void test_requests_out_of_order(void **state)
     lab_rival_close(&rival);
 }
 
+/* A problem with a word that a peer does not know is refused by the word's name; a kernel before
+ * each call is not for a peer that knows nothing of that. */
+static void test_unknown_words(void **state)
+{
+    static const struct {
+        const char *spec, *status, *reason;
+    } cases[] = {
+        { SMALL " window=3:0 chunk=4", "unsupported", "the word window of" },
+        { "alibi " SMALL, "unsupported", "the word alibi of" },
+        { SMALL " b2=1", "unsupported", "the word b2 of" },
+        { SMALL " quiteunusuallylongword=1", "unsupported", "the word quiteunusuallylongword of" },
+        { "  b1 h2/1  causal=br acc=f16 scale=0.5 layout=bhsd q=1:2:3 bf16 ", "error", "/nowhere" },
+    };
+    lab_found found = { .path = HEED_BUILD_DIR "/peers/naive_peer" };
+    heed_problem problem = problem_of(SMALL);
+    lab_rival_data data = small_data;
+    lab_rival rival;
+
+    assert_int_equal(lab_rival_open(&rival, &found, 1, NULL), LAB_ANSWER_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *request = json_pack(
+            "{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:i, s:s, s:s, s:s, s:s}",
+            "op", "prepare", "spec", cases[i].spec, "type", "f32", "mask", "none", "batch", 1,
+            "heads_q", 1, "heads_kv", 1, "seq_q", 2, "seq_k", 2, "dim_qk", 4, "dim_v", 4, "scale",
+            0.5, "copies", 1, "q", "/nowhere/q", "k", "/nowhere/k", "v", "/nowhere/v", "o",
+            "/nowhere/o");
+        json_t *reply = lab_peer_ask(rival.peer, request, 10);
+        const char *reason = json_string_value(json_object_get(reply, "reason"));
+        assert_string_equal(json_string_value(json_object_get(reply, "status")), cases[i].status);
+        if (!strstr(reason, cases[i].reason))
+            fail_msg("\"%s\" lacks \"%s\"", reason, cases[i].reason);
+        json_decref(reply);
+    }
+    data.behind = "a text";
+    assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 1), LAB_ANSWER_UNSUPPORTED);
+    expect_reason(&rival, "is not timed behind a kernel of another module");
+    lab_rival_close(&rival);
+}
+
 /* The rows of @problem, dense, that were asked for, beside the reference. */
 static void expect_rows(const heed_problem *problem, const heed_buffers *data, const int64_t *rows,
                         int64_t count, const void *got)
@@ -315,7 +354,7 @@ static void run_backend(lab_rival *rival, const char *backend, const heed_proble
         for (size_t i = 0; i < counts[t]; i++)
             tensors[t][i] = values[t][i % PERIOD];
     }
-    lab_rival_data data = { values[0], values[1], values[2], PERIOD, backend };
+    lab_rival_data data = { values[0], values[1], values[2], PERIOD, backend, NULL };
     heed_buffers buffers = {
         .size = sizeof buffers, .q = tensors[0], .k = tensors[1], .v = tensors[2]
     };
@@ -351,13 +390,13 @@ static void test_device(void **state)
         skip();
     }
     assert_int_equal(answer, LAB_ANSWER_OK);
-    assert_true(rival.period);
-    assert_int_equal(rival.backend_count, 4);
+    assert_true(rival.period && rival.behind);
+    assert_int_equal(rival.backend_count, 6);
     assert_string_equal(rival.backends[0], "flash");
     run_backend(&rival, "flash", &problem);
     run_backend(&rival, "efficient", &problem);
     assert_non_null(strstr(rival.method, "repeated"));
-    lab_rival_data data = { folder, folder, folder, 1, "math" };
+    lab_rival_data data = { folder, folder, folder, 1, "math", NULL };
     assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 2), LAB_ANSWER_UNSUPPORTED);
     expect_reason(&rival, "There is no such kernel.");
     lab_rival_close(&rival);
@@ -377,7 +416,7 @@ int main(void)
         cmocka_unit_test(test_refused_problem), cmocka_unit_test(test_bad_runs),
         cmocka_unit_test(test_bad_check),       cmocka_unit_test(test_crashes_are_survived),
         cmocka_unit_test(test_naive_peer),      cmocka_unit_test(test_requests_out_of_order),
-        cmocka_unit_test(test_device),
+        cmocka_unit_test(test_unknown_words),   cmocka_unit_test(test_device),
     };
 
     return cmocka_run_group_tests(tests, open_folder, scratch_close);

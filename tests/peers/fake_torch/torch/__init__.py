@@ -1,5 +1,5 @@
 """A stand-in for PyTorch on a machine with a CUDA device: the few calls that peers/torch_cuda.py
-makes, in numpy, so that its way can be walked where there is no device.
+and torch_backends.py make, in numpy, so that their way can be walked where there is no device.
 
 A graph remembers calls while it captures them, and computes when it is replayed and not before.
 FAKE_TORCH_REFUSES names backends that have no kernel for anything; grouped heads are refused by
@@ -79,6 +79,10 @@ def ones(*shape, dtype, device):
     return Tensor(np.ones(shape, dtype))
 
 
+def zeros(*shape, device):
+    return Tensor(np.zeros(shape, np.float32))
+
+
 def device(name):
     return name
 
@@ -124,6 +128,7 @@ cuda = types.SimpleNamespace(
     CUDAGraph=CUDAGraph,
     Event=Event,
     Stream=object,
+    current_stream=lambda: types.SimpleNamespace(cuda_stream=77),
     empty_cache=lambda: None,
     get_device_name=lambda: "a fake device",
     is_available=lambda: True,
@@ -171,16 +176,32 @@ def attention(q, k, v, attn_mask=None, is_causal=False, scale=None, enable_gqa=F
     k, v = (Tensor(x.array.repeat(group, 1)) for x in (k, v))
     mask = getattr(attn_mask, "array", None)
     mask = np.tri(queries, keys, dtype=np.bool_) if is_causal else mask
-    out = Tensor(np.full(q.shape[:3] + v.shape[3:], np.nan, q.array.dtype))
+    return kernel(q, k, v, scale, mask)
 
-    def run():
-        compute(q.array, k.array, v.array, scale, mask, out.array)
 
+def launch(run):
+    """Runs it, or lets the graph that is being captured remember it."""
     if recording is None:
         run()
     else:
         recording.append(run)
+
+
+def kernel(q, k, v, scale, mask):
+    out = Tensor(np.full(q.shape[:3] + v.shape[3:], np.nan, q.array.dtype))
+    launch(lambda: compute(q.array, k.array, v.array, scale, mask, out.array))
     return out
+
+
+def compile(function, dynamic, fullgraph):
+    """Wants reset() before it, as the real one compiles no function more often than a limit says."""
+    assert dynamic is False and fullgraph is True
+    assert compiler.fresh
+    compiler.fresh = False
+    return lambda *arguments, **options: function(*arguments, compiled=True, **options)
+
+
+compiler = types.SimpleNamespace(fresh=False, reset=lambda: setattr(compiler, "fresh", True))
 
 
 from . import nn  # noqa: E402, after what it needs
