@@ -25,6 +25,7 @@
 #include "lab/trial/peer/rival.h"
 #include "src/device.h"
 
+struct lab_behind;       /* measure/behind.h */
 struct lab_bench_worker; /* worker.h */
 
 /* How a figure came out. */
@@ -121,9 +122,11 @@ typedef struct lab_bench {
     double margin;
     int64_t deadline_ns; /* of heed_clock_ns(): no rival is started or met later; 0: none */
     bool cold;
-    bool replay;     /* time by replays, as on a device that works by itself, not by single calls */
-    char device[16]; /* as rivals are told it, such as "cuda:0" */
-    int host_threads; /* for work of the laboratory itself */
+    bool replay; /* time by replays, as on a device that works by itself, not by single calls */
+    const struct lab_behind *behind; /* stands before each call of a replay, of all sides, and is in
+                                        their figures; NULL: nothing does */
+    char device[16];                 /* as rivals are told it, such as "cuda:0" */
+    int host_threads;                /* for work of the laboratory itself */
     uint64_t seed;
     lab_rival **peers; /* what the rivals are made of */
     size_t peer_count;

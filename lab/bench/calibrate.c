@@ -28,6 +28,7 @@ static heed_status start_engine(const lab_bench *bench, lab_bench_calibration *r
         return status;
     snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
     status = lab_bench_engine_start(engine, tensors, plan);
+    engine->behind = bench->behind;
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
         status = lab_bench_engine_estimate(engine, bench->replay, &seconds);
     return status == HEED_OK ? lab_bench_engine_ready(engine, bench->replay, seconds) : status;

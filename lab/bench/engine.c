@@ -117,7 +117,9 @@ static heed_status engine_calls(lab_bench_engine *engine, int64_t calls)
 /* A call of a sequence that is captured. */
 static heed_status captured_call(void *data, int index, void *stream)
 {
-    return execute(data, index, stream);
+    const lab_bench_engine *engine = data;
+    heed_status status = engine->behind ? lab_behind_start(engine->behind, stream) : HEED_OK;
+    return status == HEED_OK ? execute(engine, index, stream) : status;
 }
 
 heed_status lab_bench_engine_capture(lab_bench_engine *engine, int64_t calls, int64_t copies)

@@ -5,6 +5,7 @@
 #define LAB_BENCH_ENGINE_H
 
 #include "lab/bench/checker.h"
+#include "lab/measure/behind.h"
 #include "lab/trial/peer/rival.h"
 #include "src/device.h"
 
@@ -34,9 +35,10 @@ typedef struct lab_bench_engine {
     int64_t call;       /* number of the next one, which says what copy it works on */
     int64_t last;       /* of the one before */
     heed_replay replay; /* zeroed: blocks are made of calls */
-    int64_t warmup;     /* calls or replays before a block that are not timed */
-    int64_t calls;      /* of a block; or replays */
-    lab_rival *rival;   /* that must be still meanwhile; NULL: none */
+    const lab_behind *behind;   /* before each call of a replay; NULL: nothing is */
+    int64_t warmup;             /* calls or replays before a block that are not timed */
+    int64_t calls;              /* of a block; or replays */
+    lab_rival *rival;           /* that must be still meanwhile; NULL: none */
     lab_bench_checker *checker; /* of what the blocks compute; NULL: it is not looked at */
     double worst;               /* the largest error that it found */
 } lab_bench_engine;

@@ -232,11 +232,13 @@ static heed_status play_rival(lab_bench *bench, lab_bench_match *match, lab_benc
 }
 
 /* Hands the problem and its values to the rival. */
-static lab_answer prepare_rival(const lab_bench_rival *entry, const lab_bench_tensors *tensors,
-                                const heed_problem *problem, lab_rival_data *data)
+static lab_answer prepare_rival(const lab_bench *bench, const lab_bench_rival *entry,
+                                const lab_bench_tensors *tensors, const heed_problem *problem,
+                                lab_rival_data *data)
 {
     data->backend = entry->backend;
     data->period = entry->peer->period ? tensors->period : 0;
+    data->behind = bench->behind ? lab_behind_text : NULL;
     return lab_rival_prepare(entry->peer, problem, data, tensors->copies);
 }
 
@@ -271,7 +273,7 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
                             .v = rival_values(entry, heed->tensors, LAB_V, &owned[LAB_V]) };
     heed_status status = data.q && data.k && data.v ? HEED_OK : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK) {
-        lab_answer answer = prepare_rival(entry, heed->tensors, problem, &data);
+        lab_answer answer = prepare_rival(bench, entry, heed->tensors, problem, &data);
         if (answer != LAB_ANSWER_OK)
             rival_failed(match, entry->peer, answer);
         else
@@ -304,6 +306,7 @@ heed_status lab_bench_meet_kernel(lab_bench *bench, lab_bench_match *match, lab_
     snprintf(match->method, sizeof match->method, "%s", heed_plan_name(plan));
     match->name = match->method;
     status = lab_bench_engine_start(&other, heed->tensors, plan);
+    other.behind = bench->behind;
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(heed->tensors);
     if (status == HEED_OK)

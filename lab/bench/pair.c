@@ -77,6 +77,7 @@ static heed_status start_side(lab_bench_pair *pair, const lab_bench *bench,
         return status;
     status = lab_bench_engine_start_of(engine, tensors, plan,
                                        side == 1 && pair->maker ? pair->maker->heed : NULL);
+    engine->behind = bench->behind;
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(tensors);
     if (status == HEED_OK)

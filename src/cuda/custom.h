@@ -19,6 +19,11 @@ heed_status heed_custom_create(heed_custom **custom, heed_context *context, cons
                                const char *text, const char *entry, int64_t smem);
 void heed_custom_destroy(heed_custom *custom);
 
+/* heed_custom_load() is the same for @ptx, a text in PTX, which the driver compiles. No other
+ * module of the process may have a kernel @entry that was loaded so. */
+heed_status heed_custom_load(heed_custom **custom, heed_context *context, const char *ptx,
+                             const char *entry);
+
 /* heed_custom_start() starts @blocks blocks of @threads threads on @stream, a stream of the
  * driver's or NULL; @args is the struct that is the kernel's only parameter, and is copied. */
 heed_status heed_custom_start(const heed_custom *custom, unsigned blocks, unsigned threads,

@@ -290,6 +290,109 @@ static void replays_beside_backends(void **state)
                 "rows has no backend 'rigth' here; did you mean 'rows-right'?");
 }
 
+/* A peer named torch whose backends are those of a GPU, or none as on a CPU. */
+static const char named_rival[] =
+    "import os, sys\n"
+    "sys.path.insert(0, '" HEED_SOURCE_DIR "/peers')\n"
+    "import peer\n"
+    "class Torch:\n"
+    "    name, kinds = 'torch', {'cpu', 'cuda'}\n"
+    "    def setup(self, threads):\n"
+    "        backends = os.environ.get('BACKENDS', '').split()\n"
+    "        return {'version': '1', 'types': ['f32'], 'backends': backends}\n"
+    "    def prepare(self, p, data):\n"
+    "        raise peer.Unsupported('was asked for ' + p.backend)\n"
+    "peer.serve(Torch)\n";
+
+/* The names and reasons of the rivals of a run with @list, and its exit status. */
+static void expect_rivals(void **state, const char *backends, const char *list, const char *words)
+{
+    char environment[128], arguments[256], got[1024] = "";
+    snprintf(environment, sizeof environment, "HEED_PEERS=. BACKENDS='%s'", backends);
+    snprintf(arguments, sizeof arguments,
+             "'b1 h1 s8 d8 f32' --replay -t 1 --seconds 0.05 --peers %s", list);
+    json_t *answer = json_of(state, environment, arguments, 0);
+    json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+    const json_t *rivals = json_object_get(answer, "rivals"),
+                 *matches = json_object_get(row, "rivals");
+    json_t *rival;
+    size_t i, met = 0, length = 0;
+    json_array_foreach((json_t *)(uintptr_t)rivals, i, rival)
+    {
+        const json_t *from = strcmp(text_of(rival, "outcome"), "ok") == 0
+                                 ? json_array_get(matches, met++)
+                                 : rival;
+        length += (size_t)snprintf(got + length, sizeof got - length, "%s: %s; ",
+                                   text_of(from, "name"), text_of(from, "reason"));
+    }
+    assert_string_equal(got, words);
+    json_decref(answer);
+}
+
+/* The rivals fa3 and flex are backends of torch with names of their own. */
+static void knows_backends_by_their_own_names(void **state)
+{
+    static const char all[] = "flash cudnn fa3 flex";
+    char path[SCRATCH_PATH_SIZE];
+    scratch_write(scratch_path(state, "torch_peer.py", path), named_rival, sizeof named_rival - 1);
+    expect_rivals(state, all, "fa3,torch-flash,flex",
+                  "fa3: was asked for fa3; torch-flash: was asked for flash; "
+                  "flex: was asked for flex; ");
+    expect_rivals(state, all, "torch",
+                  "torch-flash: was asked for flash; torch-cudnn: was asked for cudnn; ");
+    expect_rivals(state, all, "torch-fa3", "fa3: was asked for fa3; ");
+    expect_rivals(state, "", "flex,fa3",
+                  "flex: computes on CUDA devices alone; fa3: computes on CUDA devices alone; ");
+    static const struct {
+        const char *list, *words;
+    } slips[] = {
+        { "flx", "there is no rival 'flx' here; did you mean 'flex'?" },
+        { "fa4", "there is no rival 'fa4' here; did you mean 'fa3'?" },
+        { "torch-flahs", "did you mean 'torch-flash'?" },
+        { "fa3-x", "fa3 is a backend itself, and has none" },
+    };
+    for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++) {
+        char arguments[128];
+        snprintf(arguments, sizeof arguments, "'b1 h1 s8 d8 f32' --replay -t 1 --peers %s",
+                 slips[i].list);
+        assert_int_equal(run_bench(state, "HEED_PEERS=. BACKENDS='flash fa3'", arguments), 2);
+        expect_text(state, "stderr.txt", slips[i].words);
+    }
+}
+
+/* Another kernel before each call is none of a CPU's, nor of a sandbox. */
+static void refuses_another_kernel_on_a_cpu(void **state)
+{
+    assert_int_equal(run_bench(state, "", "'b1 h1 s8 d8 f32' --behind --device cpu --json"), 2);
+    expect_text(state, "stderr.txt",
+                "--behind launches a kernel of another module before each call");
+    expect_text(state, "stdout.txt", "heed.error/1");
+    assert_int_equal(run_bench(state, "", "'b1 h1 s8 d8 f32' --behind --source x.c"), 2);
+    expect_text(state, "stderr.txt", "leave out --source");
+}
+
+/* On a device, here one that copies V to O, which is right for one key: the JSON and the table say
+ * that another kernel is in the figures, and a rival that cannot be timed so is refused. */
+static void says_that_another_kernel_is_timed(void **state)
+{
+    static const char fake[] = "HEED_LIBCUDA='" FAKE_CUDA "' HEED_NVRTC='" FAKE_CUDA
+                               "' HEED_NVML='" FAKE_CUDA "' HEED_CACHE_LIMIT=0 FAKE_CUDA_ARCH=80 "
+                               "FAKE_CUDA_COPIES=32 HEED_PEERS=. BACKENDS=flash";
+    static const char bench[] = "'b1 h2 s1 d8 f16' --device cuda --kernel fwd_any_sm80_naive "
+                                "--seconds 0.05 --peers torch --behind";
+    char path[SCRATCH_PATH_SIZE];
+    scratch_write(scratch_path(state, "torch_peer.py", path), named_rival, sizeof named_rival - 1);
+    json_t *answer = json_of(state, fake, bench, 0);
+    json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+    assert_true(json_is_true(json_object_get(answer, "behind")));
+    assert_string_equal(text_of(row, "outcome"), "ok");
+    assert_string_equal(text_of(json_array_get(json_object_get(row, "rivals"), 0), "reason"),
+                        "is not timed behind a kernel of another module");
+    json_decref(answer);
+    assert_int_equal(run_bench(state, fake, bench), 0);
+    expect_text(state, "stdout.txt", "replays behind a kernel of another module");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +402,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(keeps_its_figure_beside_one_that_dies, scratch_open,
                                         scratch_close),
         cmocka_unit_test_setup_teardown(replays_beside_backends, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(knows_backends_by_their_own_names, scratch_open,
+                                        scratch_close),
+        cmocka_unit_test_setup_teardown(refuses_another_kernel_on_a_cpu, scratch_open,
+                                        scratch_close),
+        cmocka_unit_test_setup_teardown(says_that_another_kernel_is_timed, scratch_open,
+                                        scratch_close),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,9 @@ static void adds_what_bench_recorded(void **state)
     static const run_heed_row lines[] = {
         { "heed board add '" RECORD "'", 0, "", "3 trials added, 0 already there, 1 rows without" },
         { "heed board add '" RECORD "'", 0, "", "on the board already, as run 1" },
+        { "sed 's/\"cold\": true, \"replay\"/\"behind\": true, &/' '" RECORD "' >behind.json; "
+          "grep -c behind behind.json; heed board add behind.json",
+          0, "1\n", "behind.json: left out: its times include a kernel of another module" },
         { "heed board check", 0, "3 trials", "" },
         { "heed board add no.json '" RECORD "'", 3, "", "no.json: No such file" },
         { "echo '{' >bad.json; heed board add bad.json", 7, "", "bad.json: line " },

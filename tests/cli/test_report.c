@@ -218,6 +218,28 @@ static void puts_two_beside_each_other(void **state)
     report_scene_says(report_scene_last(), "No two of these records can be compared");
 }
 
+/* Times behind a kernel of another module stand in a table of their own. */
+static void keeps_times_behind_another_kernel_apart(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "mkdir -p b/dev/2026-01-02 && cp '" REPORT_RECORD "' b/dev/2026-01-02/a.json", 0, "",
+          "" },
+        { "heed report --brief b | grep -c behind", 1, "0", "" },
+        { "cp behind.json b/dev/2026-01-02/b.json", 0, "", "" },
+        { "heed report --brief b | grep -c 'cold buffers; '", 0, "1\n", "" },
+        { "heed report --brief b | grep -c 'cold buffers, behind a kernel of another module; '", 0,
+          "1\n", "" },
+    };
+    json_t *record = report_scene_load(REPORT_RECORD);
+    json_object_set_new(record, "behind", json_true());
+    report_scene_save(state, record, "behind.json");
+    report_scene_lacks(report_scene_page(state, "behind.json " REPORT_RECORD, "h.html"),
+                       "<h2>History");
+    report_scene_says(report_scene_last(), "cold buffers, behind a kernel of another module</h2>");
+    report_scene_says(report_scene_last(), "launched before each call of a graph");
+    EXPECT(state, lines);
+}
+
 /* Of a folder the newest date, and of what was measured twice there the last. */
 static void takes_the_newest_of_a_folder(void **state)
 {
@@ -418,11 +440,17 @@ int main(void)
 {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(shows_the_figures_of_a_record), IN_SCRATCH(json_has_the_same),
-        IN_SCRATCH(says_what_speaks_against),      IN_SCRATCH(puts_two_beside_each_other),
-        IN_SCRATCH(takes_the_newest_of_a_folder),  IN_SCRATCH(shows_the_board),
-        IN_SCRATCH(shows_whom_nobody_beats),       IN_SCRATCH(shows_an_empty_board),
-        IN_SCRATCH(names_the_commits_of_its_rows), IN_SCRATCH(begins_with_the_newest_rows),
+        IN_SCRATCH(shows_the_figures_of_a_record),
+        IN_SCRATCH(json_has_the_same),
+        IN_SCRATCH(says_what_speaks_against),
+        IN_SCRATCH(puts_two_beside_each_other),
+        IN_SCRATCH(takes_the_newest_of_a_folder),
+        IN_SCRATCH(shows_the_board),
+        IN_SCRATCH(shows_whom_nobody_beats),
+        IN_SCRATCH(shows_an_empty_board),
+        IN_SCRATCH(names_the_commits_of_its_rows),
+        IN_SCRATCH(begins_with_the_newest_rows),
+        IN_SCRATCH(keeps_times_behind_another_kernel_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "cli/base/source.h"
 #include "cli/verbs/doctor/manifest.h"
 #include "cli/verbs/roofline/roofline.h"
+#include "measure/behind.h"
 
 cli_exit bench_exit_of(lab_bench_outcome outcome)
 {
@@ -178,6 +179,22 @@ static cli_exit run_bench(lab_bench *bench, const bench_sources *sources,
     return code;
 }
 
+/* --behind: a kernel before each call of a graph. */
+static cli_exit open_behind(lab_bench *bench, lab_behind **behind)
+{
+    if (heed_device_is_host(bench->context)) {
+        cli_error("--behind launches a kernel of another module before each call, which a CPU does "
+                  "not have; use it with --device cuda");
+        return CLI_USAGE;
+    }
+    heed_status status = lab_behind_create(behind, bench->context);
+    if (status != HEED_OK)
+        cli_error("--behind: %s",
+                  status == HEED_ERR_NO_MEMORY ? "not enough memory" : heed_message());
+    bench->behind = *behind;
+    return cli_exit_of(status);
+}
+
 static void free_run(lab_bench *bench)
 {
     for (size_t i = 0; i < bench->row_count; i++)
@@ -223,6 +240,15 @@ static cli_exit check_record(const cli_args *args)
     return CLI_USAGE;
 }
 
+/* No other kernel is launched in a sandbox. */
+static cli_exit check_behind(const cli_args *args)
+{
+    if (!cli_args_flag(args, "behind") || !cli_args_given(args, "source"))
+        return CLI_OK;
+    cli_error("--behind times heed and its rivals alone; leave out --source");
+    return CLI_USAGE;
+}
+
 /* Checks of options and files, before anything is done. */
 static cli_exit check(const cli_args *args)
 {
@@ -231,6 +257,8 @@ static cli_exit check(const cli_args *args)
         code = check_duels(args);
     if (code == CLI_OK)
         code = check_record(args);
+    if (code == CLI_OK)
+        code = check_behind(args);
     if (code == CLI_OK)
         code = cli_kernel_check(args);
     return code == CLI_OK ? cli_kernel_check_of(args, "against") : code;
@@ -260,6 +288,7 @@ static bench_options read_options(const cli_args *args)
                             .detect = cli_args_real(args, "detect") / 100,
                             .duels = (size_t)cli_args_integer(args, "duels"),
                             .source = cli_args_text(args, "source"),
+                            .behind = cli_args_flag(args, "behind"),
                             .planted = cli_args_real(args, "planted") / 100,
                             .time_limit = cli_args_real(args, "time-limit") };
 }
@@ -270,6 +299,7 @@ static cli_exit run(const cli_args *args)
     const bench_options chosen = read_options(args);
     bench_sources sources = { .count = 0 };
     cli_source own = { .text = NULL };
+    lab_behind *behind = NULL;
     lab_bench_own opponent = { .name = own.name, .path = chosen.source, .worker = &own.worker };
     cli_exit code = check(args);
     if (code == CLI_OK && chosen.source && !chosen.calibrate) {
@@ -284,12 +314,16 @@ static cli_exit run(const cli_args *args)
         lab_bench_look_at_device(&bench, cli_device(args));
         if (heed_device_is_host(bench.context))
             warn_if_busy(&bench.environment);
-        code = run_bench(&bench, &sources, &chosen, &own);
+        if (chosen.behind)
+            code = open_behind(&bench, &behind);
     }
+    if (code == CLI_OK)
+        code = run_bench(&bench, &sources, &chosen, &own);
     if (code == CLI_OK)
         code = cli_wisdom_save(bench.context, args);
     if (code == CLI_OK && !chosen.calibrate)
         code = verdict(&bench);
+    lab_behind_destroy(behind);
     free_run(&bench);
     bench_sources_free(&sources);
     cli_source_free(&own);
@@ -315,7 +349,8 @@ static const cli_option options[] = {
                "every config of every kernel"),
     OPT_TEXT("peers", 0, "LIST",
              "Rivals to time, separated by commas, or none [default: all that are found]. Each "
-             "backend of a rival counts as one, such as torch-flash"),
+             "backend of a rival counts as one, such as torch-flash; fa3 and flex are timed where "
+             "they are named"),
     OPT_REAL("seconds", 0, "N", 0.01, 3600, "1",
              "Seconds to time heed, and each rival beside it, on each problem; slow ones "
              "take longer"),
@@ -335,6 +370,9 @@ static const cli_option options[] = {
              "With --duels: start no comparison after SECONDS"),
     CLI_OPTION_COLD,
     OPT_FLAG("replay", 0, "Time captured sequences of calls, as is always done on a GPU"),
+    OPT_FLAG("behind", 0,
+             "On a GPU: launch a kernel of another module, of one element, before each call of a "
+             "graph, as in a model; it is in the figures of all sides"),
     OPT_PATH("record", 0, "FOLDER",
              "Also write all figures, samples and tool versions to one JSON file below FOLDER, by "
              "device and date; 'heed report' reads it"),

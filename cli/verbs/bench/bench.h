@@ -21,6 +21,7 @@ typedef struct bench_options {
     double detect;      /* the difference that --calibrate is asked about */
     size_t duels;       /* 0: none */
     const char *source; /* whose kernel stands beside itself in --duels; NULL: heed's plan */
+    bool behind;        /* time behind a kernel of another module */
     double planted;     /* how much longer its copy is to take, as a share; 0: as long */
     double time_limit;  /* seconds, of all duels */
 } bench_options;

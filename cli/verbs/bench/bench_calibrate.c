@@ -113,14 +113,15 @@ static cli_exit print_json(const lab_bench *bench, double detect, const lab_benc
     for (size_t i = 0; i < count; i++)
         array = cli_json_append(array, row_json(detect, &rows[i]));
     return cli_json_print(
-        json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o}",
+        json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o}",
                   "environment", lab_environment_json(&bench->environment), "device",
                   heed_context_device(bench->context), "device_facts", bench_json_device(bench),
                   "cpu", heed_context_cpu(bench->context), "threads",
                   heed_context_threads(bench->context), "cold", bench->cold, "replay",
-                  bench->replay, "seconds", cli_json_real(bench->seconds), "margin",
-                  cli_json_real(bench->margin), "detect", cli_json_real(detect), "power",
-                  cli_json_real(LAB_POWER), "seed", (json_int_t)bench->seed, "rows", array),
+                  bench->replay, "behind", bench->behind != NULL, "seconds",
+                  cli_json_real(bench->seconds), "margin", cli_json_real(bench->margin), "detect",
+                  cli_json_real(detect), "power", cli_json_real(LAB_POWER), "seed",
+                  (json_int_t)bench->seed, "rows", array),
         "calibration");
 }
 

@@ -160,15 +160,17 @@ json_t *bench_json_device(const lab_bench *bench)
 json_t *bench_json(const lab_bench *bench, const json_t *manifest)
 {
     return json_pack(
-        "{s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
+        "{s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:o, s:b, s:b, s:b, s:o, s:I, s:o, s:o, "
+        "s:o}",
         "environment", lab_environment_json(&bench->environment), "manifest",
         cli_json_word(cli_manifest_hash(manifest)), "build", heed_wisdom_build(), "device",
         heed_context_device(bench->context), "device_facts", bench_json_device(bench), "cpu",
         heed_context_cpu(bench->context), "threads", heed_context_threads(bench->context), "effort",
         effort_names[bench->effort], "kernel", cli_json_word(bench->kernel), "source",
         bench->own ? cli_json_text(bench->own->path) : json_null(), "cold", bench->cold, "replay",
-        bench->replay, "seconds", cli_json_real(bench->seconds), "seed", (json_int_t)bench->seed,
-        "ceilings", ceilings_of(bench), "rivals", rivals_of(bench), "rows", rows_of(bench));
+        bench->replay, "behind", bench->behind != NULL, "seconds", cli_json_real(bench->seconds),
+        "seed", (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals", rivals_of(bench),
+        "rows", rows_of(bench));
 }
 
 cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest)

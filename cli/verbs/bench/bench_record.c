@@ -52,7 +52,8 @@ static void describe(const lab_bench *bench, const char *shapes, char *text, siz
     if (shapes && strrchr(stem, '.'))
         *strrchr(stem, '.') = '\0';
     copy_name(name, sizeof name, stem);
-    snprintf(text, size, "%s%s", name, bench->cold ? "-cold" : "");
+    snprintf(text, size, "%s%s%s", name, bench->cold ? "-cold" : "",
+             bench->behind ? "-behind" : "");
 }
 
 /* The path, from the time of the run such as 2026-01-31T23:59:59Z. */

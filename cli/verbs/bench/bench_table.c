@@ -55,6 +55,9 @@ static void write_way(FILE *stream, const void *data)
             bench->cold ? "cold: rotated past the last-level cache"
                         : "hot: the same buffers in every call",
             bench->replay ? "; p50 and p90 of replays, eager ones of single calls" : "");
+    if (bench->behind)
+        fprintf(stream, "; replays behind a kernel of another module, which is in the figures of "
+                        "all sides");
 }
 
 void bench_print_machine(const lab_bench *bench)

@@ -388,7 +388,9 @@ static cli_exit add_file(lab_record *record, const char *path)
     cli_exit code = report_open(&file.source, path);
     if (code == CLI_OK)
         code = read_place(&file);
-    if (code == CLI_OK) {
+    if (code == CLI_OK && file.source->behind) {
+        cli_message("%s: left out: its times include a kernel of another module", path);
+    } else if (code == CLI_OK) {
         snprintf(key, sizeof key, "bench %s", file.source->file_hash);
         code = add_run(&file, key);
     }

@@ -70,7 +70,7 @@ typedef struct report_record {
     json_t *manifest; /* made of its parts; NULL: it has none */
     const char *device, *features, *backend, *cpu_level, *build, *hash, *effort, *kernel;
     const char *cpu, *system, *compiler, *heed, *commit, *time, *governor;
-    bool dirty, cold, replay;
+    bool dirty, cold, replay, behind;
     int64_t threads, seed;
     double load, seconds;
     double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth; /* of the device */

@@ -92,7 +92,8 @@ static void print_brief_head(FILE *stream, const report_set *set)
     lab_markdown_text(stream, features);
     fprintf(stream, "), %.10s, ", r->time);
     print_commits(stream, set);
-    fprintf(stream, ", %s buffers; [the records](", r->cold ? "cold" : "hot");
+    fprintf(stream, ", %s buffers%s; [the records](", r->cold ? "cold" : "hot",
+            r->behind ? ", behind a kernel of another module" : "");
     print_folder(stream, r->path);
     fputs(").\n\n", stream);
 }

@@ -159,7 +159,8 @@ static bool go_together(const report_record *a, const report_record *b)
     size_t length = folder_length(a->path);
     return same_text(a->device, b->device) && same_text(a->features, b->features) &&
            a->threads == b->threads && a->cold == b->cold && a->replay == b->replay &&
-           length == folder_length(b->path) && strncmp(a->path, b->path, length) == 0;
+           a->behind == b->behind && length == folder_length(b->path) &&
+           strncmp(a->path, b->path, length) == 0;
 }
 
 static int by_time(const void *a, const void *b)

@@ -16,7 +16,8 @@ static bool comparable(const report_set *a, const report_set *b)
 {
     const report_record *x = report_newest(a), *y = report_newest(b);
     return strcmp(x->device, y->device) == 0 && x->threads == y->threads && x->cold == y->cold &&
-           x->replay == y->replay && report_order_text(x->cpu_level, y->cpu_level) == 0;
+           x->replay == y->replay && x->behind == y->behind &&
+           report_order_text(x->cpu_level, y->cpu_level) == 0;
 }
 
 static size_t count_common(const report_set *a, const report_set *b)

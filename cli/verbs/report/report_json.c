@@ -62,11 +62,11 @@ static json_t *json_set(const report_set *set)
     for (size_t i = 0; i < set->rival_count; i++)
         json_object_set_new(means, set->rivals[i],
                             cli_json_real(report_geomean(set, set->rivals[i])));
-    return json_pack("{s:o, s:o, s:o, s:b, s:b, s:I, s:o, s:o, s:o}", "device",
+    return json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:I, s:o, s:o, s:o}", "device",
                      cli_json_text(r->device), "features", cli_json_word(r->features), "host",
-                     cli_json_word(r->cpu), "cold", r->cold, "replay", r->replay, "threads",
-                     (json_int_t)r->threads, "records", records, "geometric_means", means, "rows",
-                     rows);
+                     cli_json_word(r->cpu), "cold", r->cold, "replay", r->replay, "behind",
+                     r->behind, "threads", (json_int_t)r->threads, "records", records,
+                     "geometric_means", means, "rows", rows);
 }
 
 static json_t *json_sets(const report_records *records)

@@ -148,6 +148,9 @@ static void print_method(lab_page *page, const report_set *set)
                   r->cold ? "Cold: calls rotate through copies of the tensors that together "
                             "exceed the last cache, so that none is in it when its turn comes."
                           : "Hot: every call works on the same buffers.");
+    if (r->behind)
+        lab_page_item(page, "Behind a kernel of another module: one of one element is launched "
+                            "before each call of a graph, and is in the figures of all sides.");
     if (r->replay)
         lab_page_item(page, "eager p50, p90: one call on a device that has nothing else to do, by "
                             "the host's clock, from before the call until a wait for the device "
@@ -179,8 +182,9 @@ static void print_method(lab_page *page, const report_set *set)
 static void print_set(lab_page *page, const report_set *set)
 {
     const report_record *r = report_newest(set);
-    lab_page_heading(page, 2, "%s, %.10s, %s buffers", r->device, r->time,
-                     r->cold ? "cold" : "hot");
+    lab_page_heading(page, 2, "%s, %.10s, %s buffers%s", r->device, r->time,
+                     r->cold ? "cold" : "hot",
+                     r->behind ? ", behind a kernel of another module" : "");
     print_device(page, r);
     print_made(page, r);
     print_rivals(page, r);

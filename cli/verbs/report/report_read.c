@@ -196,6 +196,7 @@ static cli_exit read_head(field_reader *r, report_record *record)
     record->kernel = field_text(r, json, "kernel", false);
     record->cold = field_flag(r, json, "cold", true);
     record->replay = field_flag(r, json, "replay", false);
+    record->behind = field_flag(r, json, "behind", false);
     record->threads = field_count(r, json, "threads", 0);
     record->seed = field_count(r, json, "seed", 0);
     record->seconds = field_positive(r, json, "seconds", false);

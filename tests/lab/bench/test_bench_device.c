@@ -166,6 +166,8 @@ typedef struct answer {
     size_t size; /* of the O */
     void *first; /* O */
     int launches, captured;
+    int behind;      /* launches of the kernel that stands before calls, all out of graphs */
+    bool stands;     /* the last launch was one of those */
     int last_right;  /* launches after this one leave O alone; 0: all are right */
     int last_honest; /* launches after this one give the first O; 0: all compute */
 } answer;
@@ -174,6 +176,16 @@ static void give_answer(void *data, const fake_launch *launch)
 {
     answer *self = data;
     heed_cuda_args args;
+    if (strcmp(launch->function, "heed_behind") == 0) {
+        float *element;
+        memcpy(&element, launch->args, sizeof element);
+        assert_true(*element == 0 && launch->captured && !self->stands);
+        self->behind++;
+        self->stands = true;
+        return;
+    }
+    assert_true(self->stands == (launch->captured && self->behind > 0));
+    self->stands = false;
     memcpy(&args, launch->args, sizeof args);
     self->launches++;
     self->captured += launch->captured;
@@ -276,6 +288,64 @@ static void times_by_replays(void **state)
     assert_int_equal(fake_cuda_live(fake), 0);
 }
 
+/* A kernel of another module stands before every call of a graph, of both sides, and before no
+ * single one. */
+static void times_behind_another_kernel(void **state)
+{
+    heed_context *context = open_device();
+    lab_bench_source source = source_of("b1 h2 s16 d8 f16");
+    answer right;
+    lab_bench bench = by_replays(context);
+    lab_behind *behind;
+    lab_bench_row row;
+    lab_bench_calibration calibration;
+    answer_open(&right, &source);
+    assert_int_equal(lab_behind_create(&behind, context), HEED_OK);
+    bench.behind = behind;
+    bench.against = "fwd_any_sm80_naive";
+    assert_int_equal(lab_bench_measure(&bench, &source, &row), HEED_OK);
+    if (row.outcome != LAB_BENCH_OK || row.matches[0].outcome != LAB_BENCH_OK)
+        fail_msg("%s%s", row.reason, row.matches ? row.matches[0].reason : "");
+    assert_true(right.behind > 0 && right.captured < right.launches);
+    assert_int_equal(right.behind, right.captured);
+    lab_bench_row_free(&row);
+    assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &calibration), HEED_OK);
+    assert_int_equal(calibration.outcome, LAB_BENCH_OK);
+    assert_int_equal(right.behind, right.captured);
+    lab_duel_free(&calibration.duel);
+    lab_behind_destroy(behind);
+    lab_behind_destroy(NULL);
+    answer_close(&right);
+    heed_context_destroy(context);
+    assert_int_equal(fake_cuda_live(fake), 0);
+}
+
+/* It leaves nothing behind where the device has no room or fails, and is none of a CPU's. */
+static void has_no_other_kernel_everywhere(void **state)
+{
+    static const char *const entries[] = { "cuModuleLoadDataEx", "cuModuleGetFunction",
+                                           "cuMemAlloc", "cuMemcpyHtoD" };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
+    heed_context *context = open_device(), *cpu;
+    lab_behind *behind;
+    int before = fake_cuda_live(fake);
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        fake->fail_name = entries[i];
+        fake->fail_call = 1;
+        fake->fail_result = 2; /* out of memory */
+        fake->calls = 0;
+        assert_int_equal(lab_behind_create(&behind, context), HEED_ERR_NO_MEMORY);
+        fake->fail_call = 0;
+        assert_null(behind);
+        assert_int_equal(fake_cuda_live(fake), before);
+    }
+    heed_context_destroy(context);
+    assert_int_equal(heed_context_create(&cpu, &options), HEED_OK);
+    assert_int_equal(lab_behind_create(&behind, cpu), HEED_ERR_UNSUPPORTED);
+    assert_null(behind);
+    heed_context_destroy(cpu);
+}
+
 /* A kernel beside itself by replays: its output is checked as well. */
 static void calibrates_by_replays(void **state)
 {
@@ -332,9 +402,14 @@ static void sizes_replays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(judges_what_is_on_the_device), cmocka_unit_test(gives_back_what_it_took),
-        cmocka_unit_test(knows_what_cannot_be),         cmocka_unit_test(times_by_replays),
-        cmocka_unit_test(calibrates_by_replays),        cmocka_unit_test(sizes_replays),
+        cmocka_unit_test(judges_what_is_on_the_device),
+        cmocka_unit_test(gives_back_what_it_took),
+        cmocka_unit_test(knows_what_cannot_be),
+        cmocka_unit_test(times_by_replays),
+        cmocka_unit_test(calibrates_by_replays),
+        cmocka_unit_test(sizes_replays),
+        cmocka_unit_test(times_behind_another_kernel),
+        cmocka_unit_test(has_no_other_kernel_everywhere),
     };
     setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler's code is not worth keeping */
     fake = fake_cuda_take(FAKE_CUDA);
