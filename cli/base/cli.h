@@ -393,10 +393,6 @@ cli_exit cli_output_close(cli_exit code);
 void cli_progress_show(lab_progress *progress, size_t done, const char *what);
 void cli_progress_clear(lab_progress *progress);
 
-/* -------------------------------------------------------------------------- */
-/* interrupt.c                                                                */
-/* -------------------------------------------------------------------------- */
-
 /* cli_interrupt_catch() makes Ctrl-C set a flag instead of ending the process (a second Ctrl-C does
  * end it), and makes a write to a closed pipe fail instead of killing. A child inherits the latter:
  * reset SIGPIPE when spawning. */

@@ -40,7 +40,7 @@ static void print_labelled(cli_style_name style, const char *label, const char *
 }
 
 /* The errors for a program that reads JSON, printed in the end if nothing else was: the second
- * variable, after that of interrupt.c, that outlives a call, as stdout does. */
+ * variable, after that of progress.c, that outlives a call, as stdout does. */
 #define ERRORS_MAX 16
 static struct {
     char texts[ERRORS_MAX][1024];

@@ -12,7 +12,7 @@
 #include "sources.h"
 #include "src/device.h"
 #include "src/message.h"
-#include "trial/compile/program.h"
+#include "trial/process.h"
 
 /* Compilers of others may be slow, and the machine busy. */
 #define COMPILE_SECONDS 300

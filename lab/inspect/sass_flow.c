@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "inspect/sass_maker.h"
+#include "inspect/sass_parts.h"
 
 enum {
     BARRIERS = 16 /* convergence barriers B0 to B15 */

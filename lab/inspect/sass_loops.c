@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "inspect/sass_maker.h"
+#include "inspect/sass_parts.h"
 
 /* -------------------------------------------------------------------------- */
 /* Dominators                                                                 */

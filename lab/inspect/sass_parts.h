@@ -169,4 +169,30 @@ int sass_single_edge(const sass_choice *choice, const sass_code *code, const sas
 bool sass_single_find(const sass_code *code, const sass_flow *flow, const int *alone,
                       lab_sass_single *single);
 
+/* A function that kernels call: its first block, and the block that calls it. */
+typedef struct flow_call {
+    int from, to;
+} flow_call;
+
+typedef struct flow_maker {
+    const sass_code *code;
+    sass_flow *flow;
+    int *block_of; /* by instruction */
+    flow_call *calls;
+    int call_count;
+    int *order; /* blocks in postorder of a walk from the beginning and the functions */
+    int order_count;
+    int *rank;      /* by block: its place in that; -1: out of reach */
+    int *dominator; /* by block: the next one that dominates it; itself: it is a root */
+    int *stack;
+    int *body;     /* blocks of the loop at hand */
+    int *marked;   /* by block: 1 + the last loop that it was marked for */
+    bool *is_root; /* by block */
+    bool failed;
+} flow_maker;
+
+/* sass_loops.c: sass_loops_find() finds the loops of a flow that has blocks and edges. False: no
+ * memory. */
+bool sass_loops_find(flow_maker *maker);
+
 #endif /* LAB_SASS_PARTS_H */

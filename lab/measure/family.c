@@ -1,7 +1,13 @@
 /*
- * family.c - Holm's method over comparisons
+ * family.c - Holm's method over comparisons; stretches of many duels in groups, until an exact
+ * interval has room for them
  */
 #include "family.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "looks.h"
 
 /* The rules with so much of the error for one statement: a share of @statements, of which a single
  * shape has two. */
@@ -41,5 +47,49 @@ heed_status lab_family_judge(const lab_family_member *members, size_t count, con
             done += differs(comparison);
         }
     } while (done > before && done < count);
+    return HEED_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The ratio of many duels                                                    */
+/* -------------------------------------------------------------------------- */
+
+static size_t stretch_of(const lab_series *series)
+{
+    return lab_stretch_pairs(series->planned ? series->planned : series->pairs);
+}
+
+/* Groups of neighbours, each with its own estimate; once more if there are still too many. */
+static size_t group(double *units, size_t count)
+{
+    while (count > LAB_PAIRED_MAX) {
+        size_t size = (count + LAB_PAIRED_MAX - 1) / LAB_PAIRED_MAX, groups = 0;
+        size = size < LAB_PAIRED_MAX ? size : LAB_PAIRED_MAX;
+        for (size_t start = 0; start < count; start += size) {
+            size_t there = count - start < size ? count - start : size;
+            units[groups++] = lab_paired_estimate(units + start, there);
+        }
+        count = groups;
+    }
+    return count;
+}
+
+heed_status lab_pooled_ratio(const lab_series *series, size_t count, double confidence,
+                             lab_interval *ratio)
+{
+    size_t room = 0, units = 0;
+    for (size_t i = 0; i < count; i++)
+        room += series[i].pairs / stretch_of(&series[i]);
+    if (room == 0)
+        return HEED_ERR_INVALID;
+    double *all = malloc((room + LAB_PAIRED_MAX) * sizeof *all);
+    if (!all)
+        return HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        units += lab_stretch_units(&series[i], series[i].pairs, stretch_of(&series[i]),
+                                   all + units);
+    units = group(all, units);
+    lab_units_ratio(all, units, (1 - confidence) / 2, ratio);
+    free(all);
     return HEED_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * family.h - verdicts on many shapes at once
+ * family.h - verdicts on many shapes at once, and one ratio of many duels
  *
  * With 39 shapes and 99 % confidence for each, one in every third run would be called FASTER or
  * SLOWER by luck. Here the confidence holds for all the verdicts FASTER and SLOWER of a family
@@ -33,5 +33,16 @@ typedef struct lab_family_member {
  * their comparisons; with no member it does nothing. Returns as lab_compare() does. */
 heed_status lab_family_judge(const lab_family_member *members, size_t count,
                              const lab_rules *rules);
+
+/* Many duels of the same sides tell by how much they differ far better than one does: what was
+ * planted, or whether the method has a bias. Their stretches are put together in groups, in the
+ * order they were taken in, and the groups are the units that paired.h makes an interval of. */
+
+/* lab_pooled_ratio() writes time of B over time of A, by all pairs of the @count @series, to
+ * *@ratio, with an interval that holds it with @confidence: from 0 to infinity with fewer than
+ * LAB_COMPARE_PAIRS_MIN stretches that are independent, as far as can be seen. Allocates while it
+ * works. Returns HEED_OK; HEED_ERR_INVALID without a stretch; HEED_ERR_NO_MEMORY. */
+heed_status lab_pooled_ratio(const lab_series *series, size_t count, double confidence,
+                             lab_interval *ratio);
 
 #endif /* LAB_FAMILY_H */

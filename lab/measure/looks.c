@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "serial.h"
+#include "paired.h"
 
 /* Stretches that are aimed at, at most, and from how many pairs on they are more than one pair. So
  * no stretch has more than LAB_PAIRS_MAX / STRETCHES = LAB_PAIRED_MAX pairs. */

@@ -43,7 +43,7 @@ enum {
 size_t lab_units_least(const lab_rules *rules);
 
 /* Neighbouring units are too much alike if, were they independent, that had at most this
- * probability (serial.h). */
+ * probability (paired.h). */
 #define LAB_ALIKE_CHANCE 0.05
 
 /* lab_units_merge() puts neighbouring units together, two by two, as long as they are too much

@@ -1,5 +1,6 @@
 /*
- * paired.h - the shift between two sides that were measured in turns, with an exact interval
+ * paired.h - the shift between two sides that were measured in turns, with an exact interval; and
+ * whether neighbouring numbers depend on each other
  *
  * Each unit is one number, log(b) - log(a) of two times taken next to each other. A disturbance
  * of both cancels in it, and if the sides are alike it is as often above 0 as below, whatever the
@@ -47,5 +48,23 @@ bool lab_paired_interval(const lab_paired *paired, double tail, double *low, dou
 
 /* lab_paired_estimate() is lab_paired_center() of @units differences. */
 double lab_paired_estimate(const double *differences, size_t units);
+
+/* Do neighbouring numbers depend on each other? Their ranks are correlated with those of their
+ * neighbours. If the numbers are independent, every order is as likely as any other, whatever their
+ * law is: from that the mean and the variance of the correlation follow, and it is nearly normal.
+ * Disturbances that last longer than the distance of two numbers make it larger.
+ *
+ * Sources: A. Wald and J. Wolfowitz, "An exact test for randomness in the non-parametric case based
+ * on serial correlation" (1943); J. M. Dufour and R. Roy, "Some robust exact results on sample
+ * autocorrelations and tests of randomness" (1985), for the variance of ranks. */
+
+enum {
+    LAB_SERIAL_MAX = 64
+};
+
+/* lab_serial_chance() returns about the probability that @count independent numbers, up to
+ * LAB_SERIAL_MAX, have neighbours as much alike as @values, in the order they were taken in, or
+ * more. 1 for fewer than 3, and where all are equal. */
+double lab_serial_chance(const double *values, size_t count);
 
 #endif /* LAB_PAIRED_H */

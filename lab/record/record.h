@@ -51,7 +51,7 @@
 typedef struct lab_record lab_record;
 
 /* -------------------------------------------------------------------------- */
-/* record.c, path.c: the file                                                  */
+/* record.c, run.c: the file                                                   */
 /* -------------------------------------------------------------------------- */
 
 #define LAB_RECORD_PATH_SIZE 1024

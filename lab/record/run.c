@@ -1,7 +1,13 @@
 /*
- * run.c - pieces of work, how far they have come, and the selftests that they rely on
+ * run.c - pieces of work, how far they have come, and the selftests that they rely on; where the
+ * board is, and what time it is there
  */
 #include "store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 static const char *const states[] = {
     [LAB_RECORD_BEGUN] = "begun",
@@ -155,4 +161,50 @@ heed_status lab_record_selftest_find(lab_record *record, const lab_record_selfte
     statement_text(&s, alike->suite);
     statement_text(&s, alike->commit);
     return statement_one(&s, 0, id);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Where the board is, and what time it is there                              */
+/* -------------------------------------------------------------------------- */
+
+/* The value of the environment's @name, or NULL if that is not set or empty. */
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+heed_status lab_record_path(const char *given, char path[LAB_RECORD_PATH_SIZE], lab_error *error)
+{
+    const char *board = given ? given : environment("HEED_BOARD");
+    const char *data = environment("XDG_DATA_HOME"), *home = environment("HOME");
+    int length = 0;
+    if (board)
+        length = snprintf(path, LAB_RECORD_PATH_SIZE, "%s", board);
+    else if (data && *data == '/') /* a relative one is to be ignored, says its specification */
+        length = snprintf(path, LAB_RECORD_PATH_SIZE, "%s/heed/board.db", data);
+    else if (home)
+        length = snprintf(path, LAB_RECORD_PATH_SIZE, "%s/.local/share/heed/board.db", home);
+    else
+        return lab_fail(error, HEED_ERR_SYSTEM,
+                        "no place for the board: HEED_BOARD, XDG_DATA_HOME and HOME are not set");
+    if (length <= 0)
+        return lab_fail(error, HEED_ERR_INVALID, "the name of the board is empty");
+    if (length >= LAB_RECORD_PATH_SIZE)
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "the name of the board has %d bytes; %d are the most", length,
+                        LAB_RECORD_PATH_SIZE - 1);
+    return HEED_OK;
+}
+
+void lab_record_now(char text[LAB_RECORD_TIME_SIZE])
+{
+    struct timespec now;
+    struct tm utc;
+    char seconds[24];
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (!gmtime_r(&now.tv_sec, &utc))
+        memset(&utc, 0, sizeof utc);
+    strftime(seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text, LAB_RECORD_TIME_SIZE, "%s.%03ldZ", seconds, now.tv_nsec / 1000000);
 }

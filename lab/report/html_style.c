@@ -4,7 +4,7 @@
  * Series have colours that people with any colour vision can tell apart (Okabe and Ito, "Color
  * Universal Design", 2008), and shapes, which paper keeps.
  */
-#include "html_style.h"
+#include "html.h"
 
 const char lab_html_style[] =
     ":root{--back:#fff;--text:#1c2024;--faint:#60646c;--line:#d9dce0;--stripe:#f6f7f9;"

@@ -1,5 +1,5 @@
 /*
- * process.c - a child process in a group and, if wanted, a sandbox of its own
+ * process.c - a child process in a group and, if wanted, a sandbox of its own; where its program is
  *
  * Between fork() and exec() the child does only what a signal handler may do, since another thread
  * of ours may have held any lock.
@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lab/base/beside.h"
 #include "measure.h"
 
 /* Descriptors of the child that are about to get their final numbers stay above these. */
@@ -288,4 +290,24 @@ bool lab_process_listen(lab_process *process, lab_inlet *output, lab_inlet *erro
             lab_inlet_read(output, &process->out);
     }
     return !(interrupted && interrupted()) && lab_process_await(process->pid, deadline);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The programs that trials start                                             */
+/* -------------------------------------------------------------------------- */
+
+bool lab_program_find(const char *name, char path[PATH_MAX], lab_trial_outcome *outcome)
+{
+    static const char *const places[] = { ".", "../lab", "../../lab", "../libexec/heed" };
+    char folder[PATH_MAX - 64];
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (!lab_beside(places[i], folder, sizeof folder))
+            continue;
+        snprintf(path, PATH_MAX, "%s/%s", folder, name);
+        if (access(path, X_OK) == 0)
+            return true;
+    }
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM,
+                                 "the program %s is not where heed is installed", name);
 }

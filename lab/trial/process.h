@@ -1,15 +1,17 @@
 /*
- * process.h - a child process in a group and, if wanted, a sandbox of its own
+ * process.h - a child process in a group and, if wanted, a sandbox of its own; where its program is
  */
 #ifndef LAB_PROCESS_H
 #define LAB_PROCESS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "lab/trial/sandbox.h"
+#include "lab/trial/verdict.h"
 
 typedef struct lab_process {
     pid_t pid; /* and process group; 0: there is none */
@@ -74,5 +76,14 @@ void lab_inlet_read(lab_inlet *inlet, int *fd);
  * @interrupted, which may be NULL and is asked every 0.1 s, says so; the caller ends it then. */
 bool lab_process_listen(lab_process *process, lab_inlet *output, lab_inlet *errors,
                         int64_t deadline, bool (*interrupted)(void));
+
+/* The programs that trials start, which lie beside the one that is running. */
+
+#define LAB_RUNNER_C "heed_candidate"
+#define LAB_RUNNER_CUDA "heed_candidate_cuda"
+
+/* lab_program_find() writes the path of the program @name to @path: in the folder of the running
+ * program, in a build tree, or where an installation puts it. */
+bool lab_program_find(const char *name, char path[PATH_MAX], lab_trial_outcome *outcome);
 
 #endif /* LAB_PROCESS_H */

@@ -12,7 +12,6 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/tensor/view.h"
-#include "lab/verify/half.h"
 #include "lab/verify/reference.h"
 
 #define ROWS_MIN 4

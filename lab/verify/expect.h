@@ -61,6 +61,7 @@
 #include <stdint.h>
 
 #include "heed.h"
+#include "lab/verify/reference.h"
 
 /* Beyond this the rounding of an LSE leaves too little of a weight that is made of it. */
 #define LAB_LSE_FAR 0x1p15
@@ -105,5 +106,11 @@ int64_t lab_expect_misplaced(const lab_expect *expect, int64_t i, const double *
 
 /* lab_expect_destroy() frees @expect; NULL is ignored. */
 void lab_expect_destroy(lab_expect *expect);
+
+/* lab_half_overflows() says whether a kernel that accumulates both matrix products of @problem in
+ * half precision may overflow on @row: terms of one sum can add up to more than 65504. @weights is
+ * the softmax, as lab_reference_row() writes it. */
+bool lab_half_overflows(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                        const double *weights);
 
 #endif /* LAB_EXPECT_H */

@@ -1,7 +1,7 @@
 /*
  * half.c - where sums in half precision may overflow
  */
-#include "lab/verify/half.h"
+#include "lab/verify/expect.h"
 
 #include <math.h>
 

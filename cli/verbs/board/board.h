@@ -12,6 +12,7 @@
 #include "record/record.h"
 #include "session/session.h"
 #include "verify/selftest.h"
+#include <jansson.h>
 
 /* The row of option tables for the file. */
 #define CLI_OPTION_BOARD                                                     \
@@ -102,7 +103,6 @@ cli_exit cli_board_list(const cli_args *args);
 /* board_show.c: all of one trial. */
 cli_exit cli_board_show(const cli_args *args);
 
-/* board_manifest.c: what one trial was made with. */
 cli_exit cli_board_manifest(const cli_args *args);
 
 /* cli_board_tell() is a subcommand about the trial whose number is its operand: tell() is asked
@@ -114,5 +114,12 @@ cli_exit cli_board_add(const cli_args *args);
 
 /* wisdom_export.c: the subcommand of `heed wisdom`. */
 cli_exit cli_wisdom_export(const cli_args *args);
+
+/* board_claims_check() computes again what @row of @file says beside the figures that @trial was
+ * filled with: operations, rates, shares, the least and the mean of its samples, intervals of its
+ * pairs of samples, the time cold or hot, whether it may be ok, and when it was. HEED_ERR_INVALID
+ * names the field, its value and what it must be. */
+heed_status board_claims_check(const json_t *file, const json_t *row, const lab_record_trial *trial,
+                               lab_error *error);
 
 #endif /* CLI_BOARD_H */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "board.h"
-#include "board_claims.h"
 #include "build/sources.h"
 #include "cli/verbs/report/report.h"
 #include "wisdom_line.h"

@@ -2,7 +2,7 @@
  * board_claims.c - does a row of a heed.bench/1 file say of itself what follows from it?
  */
 #define _GNU_SOURCE /* strptime() */
-#include "board_claims.h"
+#include "board.h"
 
 #include <math.h>
 #include <stdio.h>

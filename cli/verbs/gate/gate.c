@@ -3,7 +3,6 @@
  */
 #include "gate.h"
 
-#include "gate_criteria.h"
 #include "src/device.h"
 
 static cli_exit read_board(gate_run *gate, const cli_args *args)

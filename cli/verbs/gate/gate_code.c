@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/verbs/profile/profile.h"
-#include "gate_criteria.h"
+#include "gate.h"
 #include "inspect/cubin.h"
 #include "src/cuda/facts.h"
 

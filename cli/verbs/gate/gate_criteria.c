@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate_criteria.h"
+#include "gate.h"
 #include "report/format.h"
 
 #define RIVAL "torch" /* and its backends, torch-flash say: the fastest of them counts */

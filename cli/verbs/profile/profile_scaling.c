@@ -8,7 +8,6 @@
 #include "bench/engine.h"
 #include "measure/stats.h"
 #include "profile.h"
-#include "profile_scaling.h"
 #include "src/measure.h"
 #include "src/message.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cli/base/rows.h"
-#include "profile_scaling.h"
+#include "profile.h"
 
 static void add_ratio(cli_rows *rows, const char *head, double ratio)
 {

@@ -77,7 +77,7 @@ static cli_exit check_device(const char **device)
     return CLI_USAGE;
 }
 
-int selftest_jobs(bool device)
+static int default_jobs(bool device)
 {
     int cpus = lab_environment_cores(), half = cpus / 2;
     if (!device)
@@ -239,14 +239,40 @@ static cli_exit print_text(const lab_selftest_result *result, const lab_selftest
 }
 
 /* -------------------------------------------------------------------------- */
-/* The verb                                                                   */
+/* A run                                                                      */
 /* -------------------------------------------------------------------------- */
 
-void selftest_progress(void *data, size_t done, size_t total)
+static void progress(void *data, size_t done, size_t total)
 {
-    lab_progress *progress = data;
-    progress->total = total;
-    lab_progress_step(progress, done, NULL);
+    lab_progress *line = data;
+    line->total = total;
+    lab_progress_step(line, done, NULL);
+}
+
+/* Tries the suite, with what all runs of it have in common. */
+static cli_exit try_suite(lab_selftest_options *options, lab_selftest_result *result)
+{
+    lab_progress line = lab_progress_start(&cli_sink, "selftest", 1);
+    options->stop = cli_interrupted;
+    options->progress = progress;
+    options->data = &line;
+    heed_status status = selftest_run(options, result);
+    lab_progress_end(&line);
+    if (status == HEED_OK)
+        return CLI_OK;
+    cli_error("cannot try the gates: %s", status == HEED_ERR_NO_MEMORY
+                                              ? "not enough memory"
+                                              : "the system lets no process be made");
+    return cli_exit_of(status);
+}
+
+static cli_exit keep(lab_record *record, const lab_selftest_options *options,
+                     const lab_selftest_result *result, int64_t *id)
+{
+    lab_error error;
+    heed_status status = cli_board_selftest_add(record, options->device ? "cuda" : "cpu", result,
+                                                id, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_options *options,
@@ -265,29 +291,18 @@ static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_o
 static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_record *record)
 {
     lab_selftest_result result;
-    lab_progress progress = lab_progress_start(&cli_sink, "selftest", 1);
     int jobs = (int)cli_args_integer(args, "jobs");
+    int64_t id;
     options.seed = (uint64_t)cli_args_integer(args, "seed");
-    options.jobs = jobs > 0 ? jobs : selftest_jobs(options.device != NULL);
+    options.jobs = jobs > 0 ? jobs : default_jobs(options.device != NULL);
     options.deadline_s = (unsigned)cli_args_integer(args, "deadline");
-    options.stop = cli_interrupted;
-    options.progress = selftest_progress;
-    options.data = &progress;
-    heed_status status = selftest_run(&options, &result);
-    lab_progress_end(&progress);
-    if (status != HEED_OK) {
-        cli_error("cannot try the gates: %s", status == HEED_ERR_NO_MEMORY
-                                                  ? "not enough memory"
-                                                  : "the system lets no process be made");
-        return cli_exit_of(status);
-    }
-    cli_exit code = conclude(&result, &options, cli_args_json(args));
+    cli_exit code = try_suite(&options, &result);
+    if (code != CLI_OK)
+        return code;
+    code = conclude(&result, &options, cli_args_json(args));
     if (record && (code == CLI_OK || code == CLI_FINDING)) {
-        lab_error error;
-        int64_t id;
-        status = cli_board_selftest_add(record, options.device ? "cuda" : "cpu", &result, &id,
-                                        &error);
-        code = status == HEED_OK ? code : cli_fail_error(status, &error);
+        cli_exit kept = keep(record, &options, &result, &id);
+        code = kept == CLI_OK ? code : kept;
     }
     lab_selftest_free(&result);
     return code;
@@ -331,6 +346,49 @@ static cli_exit run(const cli_args *args)
     options.sources = selftest_sources();
     return code == CLI_OK ? try_and_keep(args, options) : code;
 }
+
+/* -------------------------------------------------------------------------- */
+/* What the trials of other verbs rely on                                     */
+/* -------------------------------------------------------------------------- */
+
+/* Tries the whole suite, and adds what came of it to @record. */
+static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
+{
+    const lab_selftest_device launched = selftest_device(&device);
+    lab_selftest_options options = lab_selftest_standard();
+    lab_selftest_result result;
+    cli_exit code = device ? selftest_device_probe(&device) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
+    cli_message("testing the gates first, as 'heed selftest%s%s' does", device ? " --device " : "",
+                device ? device : "");
+    options.device = device ? &launched : NULL;
+    options.sources = selftest_sources();
+    options.jobs = default_jobs(device != NULL);
+    code = try_suite(&options, &result);
+    if (code != CLI_OK)
+        return code;
+    if (!cli_interrupted() && !result.trusted)
+        cli_warning("the gates killed %zu of %zu wrong kernels and accepted %zu of %zu honest "
+                    "ones: their verdicts are not to be trusted",
+                    result.killed, result.mutants, result.accepted, result.controls);
+    code = cli_interrupted() ? CLI_INTERRUPTED : keep(record, &options, &result, id);
+    lab_selftest_free(&result);
+    return code;
+}
+
+cli_exit cli_selftest_trust(lab_record *record, const char *device, int64_t *id)
+{
+    lab_error error;
+    heed_status status = cli_board_selftest_look(record, device ? "cuda" : "cpu", id, &error);
+    if (status != HEED_OK)
+        return cli_fail_error(status, &error);
+    return *id ? CLI_OK : run_now(record, device, id);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
 
 static const cli_option options[] = {
     OPT_TEXT(

@@ -25,13 +25,6 @@ heed_status selftest_run(const lab_selftest_options *options, lab_selftest_resul
  * if so; else an error has been printed. */
 cli_exit selftest_device_probe(const char *const *name);
 
-/* selftest_jobs() returns how many kernels to try at a time, on a @device or not. */
-int selftest_jobs(bool device);
-
-/* selftest_progress() shows how far a suite is on the lab_progress @data, as lab_selftest_options
- * take it. */
-void selftest_progress(void *data, size_t done, size_t total);
-
 /* cli_selftest_trust() is for verbs whose trials go on a board. It writes to *@id the number of the
  * selftest that they rely on, for lab_record_trial.selftest: the newest one of this heed on
  * @record, with kernels on the CUDA @device or, if that is NULL, on the host; or one that it runs

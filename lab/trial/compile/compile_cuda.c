@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "lab/trial/compile/compile.h"
-#include "lab/trial/compile/program.h"
 #include "lab/trial/explain.h"
 #include "lab/trial/host.h"
+#include "lab/trial/process.h"
 #include "lab/trial/share.h"
 #include "measure.h"
 

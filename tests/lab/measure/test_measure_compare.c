@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
+#include "lab/measure/family.h"
 #include "lab/measure/looks.h"
-#include "lab/measure/pooled.h"
-#include "lab/measure/serial.h"
+#include "lab/measure/paired.h"
 #include "lab/tensor/random.h"
 
 static void assert_near(double got, double want, double slack)

@@ -22,7 +22,7 @@
 #include "cuda/facts.h"
 #include "fake_cuda.h"
 #include "hold.h"
-#include "lab/trial/compile/program.h"
+#include "lab/trial/process.h"
 #include "lab/trial/trial.h"
 
 #define DIM 64
