@@ -13,11 +13,8 @@
 /* Classes                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    const char *help;
-} classes[LAB_SASS_CLASSES] = {
-#define LAB_SASS_CLASS(kind, text, what) [kind] = { text, what },
+static const char *const classes[LAB_SASS_CLASSES] = {
+#define LAB_SASS_CLASS(kind, text, what) [kind] = text,
 #include "inspect/sass_classes.def"
 #undef LAB_SASS_CLASS
 };
@@ -52,12 +49,7 @@ static const struct {
 
 const char *lab_sass_class_name(lab_sass_class kind)
 {
-    return kind < LAB_SASS_CLASSES ? classes[kind].name : "unknown";
-}
-
-const char *lab_sass_class_help(lab_sass_class kind)
-{
-    return kind < LAB_SASS_CLASSES ? classes[kind].help : "";
+    return kind < LAB_SASS_CLASSES ? classes[kind] : "unknown";
 }
 
 const char *lab_sass_role_name(lab_sass_role role)

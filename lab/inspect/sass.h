@@ -34,10 +34,8 @@ typedef enum lab_sass_class {
     LAB_SASS_CLASSES
 } lab_sass_class;
 
-/* lab_sass_class_name() returns "tensor_warp", "shared_loads", ...; lab_sass_class_help() a few
- * words on what that is. */
+/* lab_sass_class_name() returns "tensor_warp", "shared_loads", ... */
 const char *lab_sass_class_name(lab_sass_class kind);
-const char *lab_sass_class_help(lab_sass_class kind);
 
 /* lab_sass_classify() returns the class of @opcode, which ends at the first character that is not
  * part of one. */

@@ -141,11 +141,6 @@ double lab_type_quantum(heed_type type)
     return ldexp(1, 1 - formats[type].bias - formats[type].fraction_bits);
 }
 
-double lab_type_largest(heed_type type)
-{
-    return ldexp(1 - lab_type_unit(type), formats[type].bias + 1);
-}
-
 uint32_t lab_type_bits(heed_type type, bool negative, uint32_t random)
 {
     const format form = formats[type];

@@ -35,9 +35,6 @@ double lab_type_unit(heed_type type);
 /* lab_type_quantum() returns the smallest positive number of @type, a subnormal. */
 double lab_type_quantum(heed_type type);
 
-/* lab_type_largest() returns the largest finite number of @type. */
-double lab_type_largest(heed_type type);
-
 /* lab_type_bits() returns the bits of a number of @type between 0.5 and 1, or -1 and -0.5 if
  * @negative, whose fraction are the lowest bits of @random. */
 uint32_t lab_type_bits(heed_type type, bool negative, uint32_t random);

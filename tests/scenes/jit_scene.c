@@ -41,3 +41,11 @@ const heed_nvrtc *jit_scene_compiler(void)
     }
     return nvrtc;
 }
+
+bool jit_scene_supports(const heed_nvrtc *nvrtc, int arch)
+{
+    for (int i = 0; i < nvrtc->supported_count; i++)
+        if (nvrtc->supported[i] == arch)
+            return true;
+    return false;
+}

@@ -18,4 +18,7 @@ int jit_scene_open(void **state);
 /* jit_scene_compiler() skips the test where there is no NVRTC, and says so. */
 const heed_nvrtc *jit_scene_compiler(void);
 
+/* Does @nvrtc make machine code for @arch (10 * major + minor)? */
+bool jit_scene_supports(const heed_nvrtc *nvrtc, int arch);
+
 #endif /* JIT_SCENE_H */

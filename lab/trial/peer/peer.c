@@ -41,22 +41,6 @@ struct lab_peer {
     char reason[LAB_PEER_REASON_SIZE];
 };
 
-const char *lab_peer_state_name(lab_peer_state state)
-{
-    static const char *const names[] = {
-        [LAB_PEER_READY] = "ready",
-        [LAB_PEER_ABSENT] = "absent",
-        [LAB_PEER_HUNG] = "hung",
-        [LAB_PEER_CRASHED] = "crashed",
-        [LAB_PEER_FLOODED] = "flooded",
-        [LAB_PEER_GARBAGE] = "garbage",
-        [LAB_PEER_INTERRUPTED] = "interrupted",
-        [LAB_PEER_BROKEN] = "broken",
-    };
-
-    return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
-}
-
 void lab_peer_tame(char *text)
 {
     for (char *c = text; *c; c++)

@@ -24,9 +24,6 @@ typedef enum lab_peer_state {
     LAB_PEER_BROKEN       /* no memory for the conversation: killed */
 } lab_peer_state;
 
-/* lab_peer_state_name() returns "ready", "absent", "hung" and so on. */
-const char *lab_peer_state_name(lab_peer_state state);
-
 /* The largest line either way, with its newline, and the part of stderr that is kept. */
 #define LAB_PEER_LINE_SIZE 65536
 #define LAB_PEER_STDERR_SIZE 8192

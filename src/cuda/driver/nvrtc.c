@@ -354,17 +354,3 @@ heed_status heed_nvrtc_get(const heed_nvrtc **nvrtc)
     *nvrtc = process.status == HEED_OK ? &process.nvrtc : NULL;
     return process.status == HEED_OK ? HEED_OK : heed_fail(process.status, "%s", process.message);
 }
-
-const heed_nvrtc_search *heed_nvrtc_tried(void)
-{
-    pthread_once(&process.once, load_once);
-    return &process.search;
-}
-
-bool heed_nvrtc_supports(const heed_nvrtc *nvrtc, int arch)
-{
-    for (int i = 0; i < nvrtc->supported_count; i++)
-        if (nvrtc->supported[i] == arch)
-            return true;
-    return false;
-}

@@ -71,15 +71,8 @@ typedef struct heed_nvrtc_search {
  * Returns HEED_OK, or HEED_ERR_DEVICE if there is none, the same at every call. Any thread. */
 heed_status heed_nvrtc_get(const heed_nvrtc **nvrtc);
 
-/* heed_nvrtc_tried() returns what the search of heed_nvrtc_get() has looked at, and makes it if
- * that was not done yet. */
-const heed_nvrtc_search *heed_nvrtc_tried(void);
-
 /* heed_nvrtc_load() is the search itself, which is not remembered: it fills @nvrtc and @search,
  * which the caller has. Both stay valid after a failure, @nvrtc as zeros. */
 heed_status heed_nvrtc_load(heed_nvrtc *nvrtc, heed_nvrtc_search *search);
-
-/* heed_nvrtc_supports() says whether @nvrtc makes machine code for @arch (10 * major + minor). */
-bool heed_nvrtc_supports(const heed_nvrtc *nvrtc, int arch);
 
 #endif /* HEED_CUDA_NVRTC_H */
