@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli.h"
 #include "src/measure.h"
-#include "tensor/file.h"
 
 #define WISDOM_MAX ((int64_t)64 << 20)
 

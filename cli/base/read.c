@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli.h"
-#include "tensor/file.h"
 
 static heed_status read_open(FILE *file, const char *path, int64_t most, char **text, size_t *size,
                              lab_error *error)

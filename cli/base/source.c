@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli.h"
 #include "search/declare.h"
-#include "tensor/file.h"
 
 #define LOG_LINES 12 /* of a compiler */
 #define LINE_MAX_BYTES 300

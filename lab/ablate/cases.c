@@ -225,7 +225,6 @@ static const char *find_case(const lab_ablate_run *run, const lab_ablate_subject
     return host ? heed_cpu_ablated_unfit(subject->kernel, it->number, &subject->problem) : NULL;
 }
 
-/* Is @name in @list? */
 static bool is_wanted(const char *list, const char *name)
 {
     size_t length = strlen(name);

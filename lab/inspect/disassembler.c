@@ -64,7 +64,6 @@ static bool is_program(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Looks for @name in the folders of PATH. */
 static bool find_in_path(const char *name, char *path, size_t size)
 {
     const char *folder = getenv("PATH");

@@ -12,15 +12,13 @@
  * The check is the 64-bit FNV-1a hash (Fowler, Noll, Vo) of all lines before it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "roofline.h"
 
 #define FILE_MAX 8192 /* bytes */
@@ -63,28 +61,11 @@ static const struct {
 heed_status lab_ceilings_path(char path[LAB_CEILINGS_PATH], const char *device,
                               const char *features, lab_error *error)
 {
-    static const struct {
-        const char *variable, *below;
-    } places[] = { { "HEED_CACHE", "" },
-                   { "XDG_CACHE_HOME", "/heed" },
-                   { "HOME", "/.cache/heed" } };
+    char name[48];
     uint64_t hash = hash_of(device, strlen(device) + 1, HASH_START);
     hash = hash_of(features, strlen(features), hash);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const char *folder = getenv(places[i].variable);
-        if (!folder || !*folder)
-            continue;
-        int length = snprintf(path, LAB_CEILINGS_PATH, "%s%s/ceilings/%016" PRIx64 ".txt", folder,
-                              places[i].below, hash);
-        if (length < LAB_CEILINGS_PATH)
-            return HEED_OK;
-        return lab_fail(error, HEED_ERR_SYSTEM,
-                        "%s has %zu bytes; a file below it would have %d, "
-                        "and %d are the most",
-                        places[i].variable, strlen(folder), length, LAB_CEILINGS_PATH - 1);
-    }
-    return lab_fail(error, HEED_ERR_SYSTEM,
-                    "no place for ceilings: HEED_CACHE, XDG_CACHE_HOME and HOME are not set");
+    snprintf(name, sizeof name, "ceilings/%016" PRIx64 ".txt", hash);
+    return lab_file_cache(path, LAB_CEILINGS_PATH, name, error);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -104,49 +85,18 @@ static size_t print(const lab_ceilings *ceilings, char text[FILE_MAX])
     return (size_t)size;
 }
 
-/* Makes the folders above @path. That one is there already is no failure, and that one cannot be
- * made is seen when the file is opened. */
-static void make_folders(const char *path)
-{
-    char folder[LAB_CEILINGS_PATH];
-    snprintf(folder, sizeof folder, "%s", path);
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(folder, 0700);
-        *slash = '/';
-    }
-}
-
-static bool write_all(int file, const char *text, size_t size)
-{
-    while (size > 0) {
-        ssize_t written = write(file, text, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        text += written;
-        size -= (size_t)written;
-    }
-    return fsync(file) == 0;
-}
-
 heed_status lab_ceilings_write(const lab_ceilings *ceilings, const char *path, lab_error *error)
 {
-    char text[FILE_MAX], beside[LAB_CEILINGS_PATH + 16];
+    char text[FILE_MAX];
+    lab_output output;
     size_t size = print(ceilings, text);
-    make_folders(path);
-    snprintf(beside, sizeof beside, "%s.XXXXXX", path);
-    int file = mkostemp(beside, O_CLOEXEC);
-    if (file < 0)
-        return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
-    bool written = write_all(file, text, size);
-    written = close(file) == 0 && written;
-    if (written && rename(beside, path) == 0)
-        return HEED_OK;
-    heed_status status = lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
-    unlink(beside);
-    return status;
+    heed_status status = lab_file_folders(path, 0700, error);
+    if (status == HEED_OK)
+        status = lab_output_begin(&output, path, error);
+    if (status != HEED_OK)
+        return status;
+    lab_output_write(&output, text, size);
+    return lab_output_commit(&output, error);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "store.h"
 
 /* "heed": tells a board from other SQLite files. */
@@ -38,21 +39,6 @@ static const char settings[] = "PRAGMA journal_mode = TRUNCATE;"
 /* Before SQLite sees the file                                                */
 /* -------------------------------------------------------------------------- */
 
-/* Makes the folders above @path. */
-static heed_status make_folders(const char *path, lab_error *error)
-{
-    char folder[LAB_RECORD_PATH_SIZE];
-    snprintf(folder, sizeof folder, "%s", path);
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-            return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot make this folder: %s", folder,
-                            strerror(errno));
-        *slash = '/';
-    }
-    return HEED_OK;
-}
-
 /* Anything but a file of its own is refused here, as SQLite would wait for a pipe. */
 static heed_status check_path(const char *path, lab_record_mode mode, lab_error *error)
 {
@@ -70,7 +56,7 @@ static heed_status check_path(const char *path, lab_record_mode mode, lab_error 
                         S_ISDIR(info.st_mode) ? "a folder" : "not a regular file");
     }
     if (errno == ENOENT && mode == LAB_RECORD_WRITE)
-        return make_folders(path, error);
+        return lab_file_folders(path, 0777, error);
     return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot open: %s", path, strerror(errno));
 }
 

@@ -6,11 +6,24 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Three significant digits of a number from 1 to 1024, without an exponent. */
+/* Decimals for three significant digits of a number from 1 to 1024. */
+static int decimals_of(double value)
+{
+    return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+}
+
 static void print_three(char *text, double value, const char *unit)
 {
-    int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-    snprintf(text, LAB_FORMAT_SIZE, "%.*f %s", decimals, value, unit);
+    snprintf(text, LAB_FORMAT_SIZE, "%.*f %s", decimals_of(value), value, unit);
+}
+
+const char *lab_format_rate(double value, char text[LAB_FORMAT_SIZE])
+{
+    if (value > 0)
+        snprintf(text, LAB_FORMAT_SIZE, "%.*f", decimals_of(value), value);
+    else
+        snprintf(text, LAB_FORMAT_SIZE, "-");
+    return text;
 }
 
 const char *lab_format_seconds(double seconds, char text[LAB_FORMAT_SIZE])

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "lab/base/array.h"
+#include "lab/base/file.h"
 #include "lab/search/space.h"
-#include "lab/tensor/file.h"
 
 #define LINE_SIZE 512
 #define FILE_MAX ((size_t)1 << 20)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lab/base/array.h"
-#include "lab/tensor/file.h"
+#include "lab/base/file.h"
 
 #define MAGIC "heed-trials 1"
 #define LINE_SIZE 2048

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lab/base/array.h"
-#include "lab/tensor/file.h"
+#include "lab/base/file.h"
 
 typedef struct reader {
     FILE *file;

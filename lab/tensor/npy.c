@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "file.h"
+#include "base/file.h"
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_SIZE 6

@@ -1,11 +1,12 @@
 /*
- * candidate.c - a kernel that somebody proposes, as data
+ * candidate.c - a kernel that somebody proposes, as data, and what it may take
  */
 #include "lab/trial/candidate.h"
 
 #include <string.h>
 
 #include "lab/trial/launch.h"
+#include "lab/trial/limits.h"
 
 const char *lab_language_name(lab_language language)
 {
@@ -157,4 +158,36 @@ bool lab_candidate_check(const lab_candidate *candidate, lab_trial_outcome *outc
                                      (int)candidate->language);
     return check_texts(candidate, outcome) && check_options(candidate, outcome) &&
            (candidate->language == LAB_LANGUAGE_C || check_launch(&candidate->launch, outcome));
+}
+
+/* -------------------------------------------------------------------------- */
+/* The limits of a trial                                                      */
+/* -------------------------------------------------------------------------- */
+
+#define MIB ((size_t)1 << 20)
+
+lab_limits lab_limits_fill(const lab_limits *limits)
+{
+    lab_limits full = { .unsafe = false };
+
+    if (limits)
+        full = *limits;
+    if (!(full.compile_seconds > 0))
+        full.compile_seconds = 30;
+    if (!(full.run_seconds > 0))
+        full.run_seconds = 10;
+    if (full.tensor_bytes == 0)
+        full.tensor_bytes = 256 * MIB;
+    if (full.memory_bytes == 0)
+        full.memory_bytes = 256 * MIB;
+    if (full.stack_bytes == 0)
+        full.stack_bytes = 8 * MIB;
+    if (!full.device)
+        full.device = "cuda";
+    return full;
+}
+
+bool lab_limits_interrupted(const lab_limits *limits)
+{
+    return limits->interrupted && limits->interrupted();
 }

@@ -11,7 +11,6 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/tensor/view.h"
 #include "lab/verify/reference.h"
 
 #define ROWS_MIN 4
@@ -204,23 +203,17 @@ static void add_key(row_sums *sums, double weight, double squares, const double 
 static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, lab_row row,
                          const double *weights, const double *o)
 {
-    const lab_view q = lab_view_of(problem, LAB_Q);
-    const lab_view k = lab_view_of(problem, LAB_K);
-    const lab_view v = lab_view_of(problem, LAB_V);
-    lab_range keys = lab_visible(problem, row.query);
-    int64_t head = lab_row_kv_head(problem, row);
+    const lab_reads reads = lab_row_reads(problem, data, row);
+    const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
     row_sums sums = { 0 };
 
-    int64_t at = lab_view_at(&q, row.batch, row.query, row.head);
-    lab_elements_load(problem->type, data->q, at, problem->dim_qk, query);
+    lab_reads_load(&reads, LAB_Q, row.query, query);
     for (int64_t j = keys.begin; j < keys.end; j++) {
         if (!(weights[j] > WEIGHT_NEGLIGIBLE))
             continue;
-        at = lab_view_at(&k, row.batch, j, head);
-        lab_elements_load(problem->type, data->k, at, problem->dim_qk, key);
-        at = lab_view_at(&v, row.batch, j, head);
-        lab_elements_load(problem->type, data->v, at, problem->dim_v, value);
+        lab_reads_load(&reads, LAB_K, j, key);
+        lab_reads_load(&reads, LAB_V, j, value);
         add_key(&sums, weights[j], partial_squares(problem, query, key), value, o, problem->dim_v);
     }
     return sums;

@@ -5,9 +5,6 @@
 
 #include <math.h>
 
-#include "lab/tensor/convert.h"
-#include "lab/tensor/view.h"
-
 /* The largest number of f16. */
 #define HALF_MAX 65504.0
 
@@ -36,23 +33,17 @@ static bool logit_overflows(const heed_problem *problem, const double *query, co
 bool lab_half_overflows(const heed_problem *problem, const heed_buffers *data, lab_row row,
                         const double *weights)
 {
-    const lab_view q = lab_view_of(problem, LAB_Q);
-    const lab_view k = lab_view_of(problem, LAB_K);
-    const lab_view v = lab_view_of(problem, LAB_V);
-    lab_range keys = lab_visible(problem, row.query);
-    int64_t head = lab_row_kv_head(problem, row);
+    const lab_reads reads = lab_row_reads(problem, data, row);
+    const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
     double sums[HEED_DIM_MAX] = { 0 }, heaviest = 0;
 
-    int64_t at = lab_view_at(&q, row.batch, row.query, row.head);
-    lab_elements_load(problem->type, data->q, at, problem->dim_qk, query);
+    lab_reads_load(&reads, LAB_Q, row.query, query);
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        at = lab_view_at(&k, row.batch, j, head);
-        lab_elements_load(problem->type, data->k, at, problem->dim_qk, key);
+        lab_reads_load(&reads, LAB_K, j, key);
         if (logit_overflows(problem, query, key, weights[j]))
             return true;
-        at = lab_view_at(&v, row.batch, j, head);
-        lab_elements_load(problem->type, data->v, at, problem->dim_v, value);
+        lab_reads_load(&reads, LAB_V, j, value);
         for (int64_t c = 0; c < problem->dim_v; c++)
             sums[c] += weights[j] > 0 ? weights[j] * fabs(value[c]) : 0;
         heaviest = fmax(heaviest, weights[j]);

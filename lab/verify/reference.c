@@ -10,7 +10,6 @@
 #include <stdbool.h>
 
 #include "lab/tensor/convert.h"
-#include "lab/tensor/view.h"
 
 int64_t lab_rows(const heed_problem *problem)
 {
@@ -55,26 +54,36 @@ lab_range lab_visible_to_all(const heed_problem *problem)
     return all.begin < all.end ? all : (lab_range){ 0, 0 };
 }
 
-static void load(const lab_view *view, const void *base, int64_t batch, int64_t seq, int64_t head,
-                 double *vector)
+lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, lab_row row)
 {
-    lab_elements_load(view->type, base, lab_view_at(view, batch, seq, head), view->dim, vector);
+    lab_reads reads = { .base = { data->q, data->k, data->v },
+                        .row = row,
+                        .kv_head = lab_row_kv_head(problem, row),
+                        .keys = lab_visible(problem, row.query) };
+    for (int role = LAB_Q; role < LAB_O; role++)
+        reads.views[role] = lab_view_of(problem, (lab_role)role);
+    return reads;
+}
+
+void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *vector)
+{
+    const lab_view *view = &reads->views[role];
+    int64_t head = role == LAB_Q ? reads->row.head : reads->kv_head;
+    lab_elements_load(view->type, reads->base[role], lab_view_at(view, reads->row.batch, seq, head),
+                      view->dim, vector);
 }
 
 void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
                        double *weights, double *o, double *lse)
 {
-    const lab_view q = lab_view_of(problem, LAB_Q);
-    const lab_view k = lab_view_of(problem, LAB_K);
-    const lab_view v = lab_view_of(problem, LAB_V);
-    int64_t kv_head = lab_row_kv_head(problem, row);
-    lab_range keys = lab_visible(problem, row.query);
+    const lab_reads reads = lab_row_reads(problem, data, row);
+    const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
 
-    load(&q, data->q, row.batch, row.query, row.head, query);
+    lab_reads_load(&reads, LAB_Q, row.query, query);
     double highest = -INFINITY;
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        load(&k, data->k, row.batch, j, kv_head, vector);
+        lab_reads_load(&reads, LAB_K, j, vector);
         double dot = 0;
         for (int64_t c = 0; c < problem->dim_qk; c++)
             dot += query[c] * vector[c];
@@ -94,7 +103,7 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
     for (int64_t c = 0; c < problem->dim_v; c++)
         o[c] = 0;
     for (int64_t j = keys.begin; j < keys.end && !empty; j++) {
-        load(&v, data->v, row.batch, j, kv_head, vector);
+        lab_reads_load(&reads, LAB_V, j, vector);
         weights[j] /= sum;
         for (int64_t c = 0; c < problem->dim_v; c++)
             o[c] += weights[j] * vector[c];
@@ -132,20 +141,17 @@ static float naive_dot(const double *query, const double *key, int64_t dim, int6
 void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row, int64_t part,
                    float *weights, double *o, double *lse)
 {
-    const lab_view q = lab_view_of(problem, LAB_Q);
-    const lab_view k = lab_view_of(problem, LAB_K);
-    const lab_view v = lab_view_of(problem, LAB_V);
-    int64_t kv_head = lab_row_kv_head(problem, row);
-    lab_range keys = lab_visible(problem, row.query);
+    const lab_reads reads = lab_row_reads(problem, data, row);
+    const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
     float sums[HEED_DIM_MAX], parts[HEED_DIM_MAX];
     bool half = problem->accumulate == HEED_ACC_F16;
     int64_t count = keys.end - keys.begin, block = half ? LAB_HALF_BLOCK : part;
 
-    load(&q, data->q, row.batch, row.query, row.head, query);
+    lab_reads_load(&reads, LAB_Q, row.query, query);
     float highest = -INFINITY;
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        load(&k, data->k, row.batch, j, kv_head, vector);
+        lab_reads_load(&reads, LAB_K, j, vector);
         weights[j] = problem->scale * naive_dot(query, vector, problem->dim_qk, block, half);
         if (weights[j] > highest || isnan(weights[j]))
             highest = weights[j];
@@ -164,7 +170,7 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
     for (int64_t c = 0; c < problem->dim_v; c++)
         sums[c] = parts[c] = 0;
     for (int64_t j = keys.begin; j < keys.end && !empty; j++) {
-        load(&v, data->v, row.batch, j, kv_head, vector);
+        lab_reads_load(&reads, LAB_V, j, vector);
         float weight = (float)lab_element_round(problem->type, weights[j]);
         for (int64_t c = 0; c < problem->dim_v; c++)
             parts[c] += weight * (float)vector[c];

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "heed.h"
+#include "lab/tensor/view.h"
 
 typedef struct lab_row {
     int64_t batch;
@@ -37,6 +38,18 @@ typedef struct lab_range {
 lab_range lab_visible(const heed_problem *problem, int64_t query);
 int64_t lab_visible_count(const heed_problem *problem, int64_t query);
 lab_range lab_visible_to_all(const heed_problem *problem);
+
+/* The vectors that a row reads of @data. lab_reads_load() loads a vector of Q, K or V, of query or
+ * key @seq. */
+typedef struct lab_reads {
+    lab_view views[LAB_O];
+    const void *base[LAB_O];
+    lab_row row;
+    int64_t kv_head;
+    lab_range keys;
+} lab_reads;
+lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, lab_row row);
+void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *vector);
 
 /* lab_reference_row() computes a row in float64: the specification in code. Writes dim_v numbers to
  * @o, the logarithm of the sum to *@lse, and the softmax to @weights, one of each key of the

@@ -8,7 +8,6 @@
 #include "measure/power.h"
 #include "report/format.h"
 
-/* A share as percent. */
 static const char *percent(double share, char text[LAB_FORMAT_SIZE])
 {
     if (isfinite(share))

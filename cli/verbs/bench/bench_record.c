@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/file.h"
 #include "bench.h"
 
 #define PATH_MAX_SIZE 1024
@@ -28,20 +28,6 @@ static void copy_name(char *to, size_t size, const char *text)
     to[length] = '\0';
 }
 
-/* Makes the folder @path and those above it. */
-static bool make_folders(char *path)
-{
-    for (char *slash = path + 1; *slash; slash++)
-        if (*slash == '/') {
-            *slash = '\0';
-            bool made = mkdir(path, 0777) == 0 || errno == EEXIST;
-            *slash = '/';
-            if (!made)
-                return false;
-        }
-    return mkdir(path, 0777) == 0 || errno == EEXIST;
-}
-
 /* The subject of the times: the name of the shape file, or of the kernel, or simply "bench". */
 static void describe(const lab_bench *bench, const char *shapes, char *text, size_t size)
 {
@@ -61,6 +47,7 @@ static bool make_path(const lab_bench *bench, const bench_options *options,
                       char path[PATH_MAX_SIZE])
 {
     char device[96], what[80], folders[PATH_MAX_SIZE];
+    lab_error error;
     const char *time = bench->environment.time;
     if (strlen(time) < 19) /* "unknown" */
         time = "0000-00-00T00:00:00Z";
@@ -71,13 +58,12 @@ static bool make_path(const lab_bench *bench, const bench_options *options,
         cli_error("--record: the name of the folder is longer than %d bytes", PATH_MAX_SIZE - 128);
         return false;
     }
-    if (!make_folders(folders)) {
-        cli_error("--record: %s: %s", folders, strerror(errno));
-        return false;
-    }
     snprintf(path, PATH_MAX_SIZE, "%.895s/%s-%.2s%.2s%.2s.json", folders, what, time + 11,
              time + 14, time + 17);
-    return true;
+    if (lab_file_folders(path, 0777, &error) == HEED_OK)
+        return true;
+    cli_error("--record: %s", error.text);
+    return false;
 }
 
 /* Records are published, and the folders of a rival's path are the user's own. */

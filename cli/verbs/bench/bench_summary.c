@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "report/format.h"
 #include "report/table.h"
 
 const char bench_summary_key[] = "Opponents: how many times as long as heed they take; + heed is "
@@ -59,16 +60,14 @@ static void add_time(lab_table *table, double seconds)
 
 static void add_row(lab_table *table, const lab_bench *bench, const lab_bench_row *row)
 {
-    char spec[HEED_SPEC_SIZE];
+    char spec[HEED_SPEC_SIZE], text[LAB_FORMAT_SIZE];
     bool good = row->outcome == LAB_BENCH_OK;
     double rate = good ? row->flops / row->summary.p50 * 1e-12 : 0;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     lab_table_cell(table, "%s%s%s", row->source->label, row->source->label[0] ? " " : "", spec);
     add_time(table, good ? row->summary.p50 : 0);
-    if (good)
-        lab_table_cell(table, "%.*f", rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0, rate);
-    else
-        lab_table_cell(table, "%s", lab_bench_outcome_name(row->outcome));
+    lab_table_cell(table, "%s",
+                   good ? lab_format_rate(rate, text) : lab_bench_outcome_name(row->outcome));
     if (bench->replay) {
         add_time(table, good ? row->eager.p50 : 0);
         add_time(table, good ? row->launch : 0);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "doctor.h"
 #include "manifest.h"
 #include "report/table.h"
-#include "tensor/file.h"
 
 #define DIFFERENCES_MAX 256
 

@@ -6,12 +6,12 @@
  */
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "manifest.h"
 
 #define KEPT_FROM ((int64_t)1 << 20) /* bytes; smaller files are hashed as quickly */
@@ -19,24 +19,15 @@
 /* Where the hash of the file is kept; false if there is no such folder. */
 static bool place_of(const char *path, const struct stat *about, char place[PATH_MAX])
 {
-    static const struct {
-        const char *variable, *below;
-    } folders[] = { { "HEED_CACHE", "" },
-                    { "XDG_CACHE_HOME", "/heed" },
-                    { "HOME", "/.cache/heed" } };
-    char text[PATH_MAX + 160], hash[LAB_RECORD_HASH_SIZE];
-    size_t i = 0;
-    while (i < 3 && !(getenv(folders[i].variable) && *getenv(folders[i].variable)))
-        i++;
-    if (i == 3)
-        return false;
+    char text[PATH_MAX + 160], hash[LAB_RECORD_HASH_SIZE], name[LAB_RECORD_HASH_SIZE + 8];
+    lab_error error;
     snprintf(text, sizeof text, "%s %ju %ju %jd %jd.%09ld %jd.%09ld", path,
              (uintmax_t)about->st_dev, (uintmax_t)about->st_ino, (intmax_t)about->st_size,
              (intmax_t)about->st_mtim.tv_sec, about->st_mtim.tv_nsec,
              (intmax_t)about->st_ctim.tv_sec, about->st_ctim.tv_nsec);
     lab_record_hash(text, strlen(text), hash);
-    return snprintf(place, PATH_MAX, "%s%s/files/%s", getenv(folders[i].variable), folders[i].below,
-                    hash) < PATH_MAX;
+    snprintf(name, sizeof name, "files/%s", hash);
+    return lab_file_cache(place, PATH_MAX, name, &error) == HEED_OK;
 }
 
 static bool read_kept(const char *place, char hash[LAB_RECORD_HASH_SIZE])
@@ -49,23 +40,16 @@ static bool read_kept(const char *place, char hash[LAB_RECORD_HASH_SIZE])
     return good && strspn(hash, "0123456789abcdef") == LAB_RECORD_HASH_SIZE - 1;
 }
 
-/* As a whole or not at all. That it cannot be kept is no failure. */
+/* That it cannot be kept is no failure. */
 static void keep(const char *place, const char *hash)
 {
-    char name[PATH_MAX + 16], folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", place);
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(folder, 0700);
-        *slash = '/';
-    }
-    snprintf(name, sizeof name, "%s.%ld", place, (long)getpid());
-    FILE *file = fopen(name, "wex");
-    if (!file)
+    lab_output output;
+    lab_error error;
+    if (lab_file_folders(place, 0700, &error) != HEED_OK ||
+        lab_output_begin(&output, place, &error) != HEED_OK)
         return;
-    bool written = fputs(hash, file) >= 0;
-    if (fclose(file) != 0 || !written || rename(name, place) != 0)
-        unlink(name);
+    lab_output_write(&output, hash, strlen(hash));
+    lab_output_commit(&output, &error);
 }
 
 static bool hash_now(int file, size_t size, char hash[LAB_RECORD_HASH_SIZE])

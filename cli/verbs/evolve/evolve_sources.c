@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/base/source.h"
 #include "report/format.h"
 #include "src/device.h"
 #include "src/measure.h"
-#include "tensor/file.h"
 
 #define SOURCE_FILE_MAX ((int64_t)24 << 10)
 #define REFUSED_MAX 5 /* answers in a row that are of no use, before it is given up */

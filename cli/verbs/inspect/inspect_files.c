@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/verbs/board/board.h"
 #include "inspect.h"
 #include "src/cuda/driver/nvrtc.h"
 #include "src/cuda/jit.h"
-#include "tensor/file.h"
 
 #define FILE_SIZE_MAX ((int64_t)64 << 20)
 #define THREADS_MAX 1024

@@ -135,7 +135,6 @@ static cli_exit inspect_problems(inspect_job *job, const lab_problems *problems,
     return code;
 }
 
-/* Inspects for the device of --device. */
 static cli_exit inspect_device(inspect_job *job, const lab_problems *problems)
 {
     heed_context *context;

@@ -3,11 +3,11 @@
  */
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "profile.h"
 #include "src/cuda/facts.h"
 #include "src/device.h"
 #include "src/message.h"
-#include "tensor/file.h"
 
 #define SOURCE_MAX (INT64_C(1) << 20)
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tensor/file.h"
+#include "base/file.h"
 
 /* -------------------------------------------------------------------------- */
 /* Out                                                                        */

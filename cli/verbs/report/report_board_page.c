@@ -123,11 +123,7 @@ static void add_leader(lab_page *page, lab_table *table, const report_trial *tri
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s%s%s", name_of(trial, name),
                   row->foreign ? ", a source of its own" : "", row->promoted ? " *" : "");
     lab_page_cell(page, table, LAB_PAGE_BOLD, "%s", report_time(row->seconds, text));
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.*f",
-                  rate < 9.995   ? 2
-                  : rate < 99.95 ? 1
-                                 : 0,
-                  rate);
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", lab_format_rate(rate, text));
     if (row->of_roofline > 0)
         lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * row->of_roofline);
     else

@@ -96,14 +96,8 @@ static double unit_of(const report_set *set)
 
 static void add_rate(lab_page *page, lab_table *table, double rate)
 {
-    if (rate > 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.*f",
-                      rate < 9.995   ? 2
-                      : rate < 99.95 ? 1
-                                     : 0,
-                      rate);
-    else
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "-");
+    char text[LAB_FORMAT_SIZE];
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", lab_format_rate(rate, text));
 }
 
 static void add_time(lab_page *page, lab_table *table, double seconds)

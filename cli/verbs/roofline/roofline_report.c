@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "cli/base/rows.h"
+#include "report/format.h"
 #include "roofline.h"
 
 /* The ceilings, in the order in which they are shown. */
@@ -85,7 +86,7 @@ static void age_text(double seconds, char *text, size_t size)
 static cli_exit print_ceilings(const roofline_run *run)
 {
     const lab_ceilings *ceilings = &run->ceilings;
-    char moment[24], age[48];
+    char moment[24], age[48], text[LAB_FORMAT_SIZE];
     lab_table *table = lab_table_create();
     time_text(ceilings->time, moment);
     age_text(roofline_age(ceilings), age, sizeof age);
@@ -102,7 +103,7 @@ static cli_exit print_ceilings(const roofline_run *run)
         bool small = value < 1 && strcmp(shown[i].unit, "TFLOP/s") == 0; /* a CPU's */
         value *= small ? 1000 : 1;
         lab_table_cell(table, "%s", shown[i].name);
-        lab_table_cell(table, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+        lab_table_cell(table, "%s", lab_format_rate(value, text));
         lab_table_cell(table, "%s", small ? "GFLOP/s" : shown[i].unit);
     }
     return cli_table_print(table);

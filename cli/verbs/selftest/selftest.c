@@ -348,7 +348,7 @@ static cli_exit run(const cli_args *args)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What the trials of other verbs rely on                                     */
+/* The selftest that the trials of other verbs rely on                        */
 /* -------------------------------------------------------------------------- */
 
 /* Tries the whole suite, and adds what came of it to @record. */

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "tensor/file.h"
+#include "base/file.h"
 #include "tune.h"
 
 /* The kernel of the space to search with: the champion's, else the first that runs; NULL: none. */

@@ -1,9 +1,10 @@
 /*
- * file.c - reading exactly, and replacing a file as a whole
+ * file.c - reading exactly, replacing a file as a whole, and the folders above it
  */
 #include "file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,4 +192,46 @@ void lab_output_abandon(lab_output *output)
     free(output->temporary);
     free(output->path);
     memset(output, 0, sizeof *output);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Folders                                                                    */
+/* -------------------------------------------------------------------------- */
+
+heed_status lab_file_folders(const char *path, mode_t mode, lab_error *error)
+{
+    char folder[PATH_MAX];
+    if (strlen(path) >= sizeof folder)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%.60s...: %s", path, strerror(ENAMETOOLONG));
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(folder, mode) != 0 && errno != EEXIST)
+            return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot make this folder: %s", folder,
+                            strerror(errno));
+        *slash = '/';
+    }
+    return HEED_OK;
+}
+
+heed_status lab_file_cache(char *path, size_t size, const char *name, lab_error *error)
+{
+    static const struct {
+        const char *variable, *below;
+    } places[] = { { "HEED_CACHE", "" },
+                   { "XDG_CACHE_HOME", "/heed" },
+                   { "HOME", "/.cache/heed" } };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const char *folder = getenv(places[i].variable);
+        if (!folder || !*folder)
+            continue;
+        size_t length = (size_t)snprintf(path, size, "%s%s/%s", folder, places[i].below, name);
+        if (length < size)
+            return HEED_OK;
+        return lab_fail(error, HEED_ERR_SYSTEM,
+                        "%s has %zu bytes; a file below it would have %zu, and %zu are the most",
+                        places[i].variable, strlen(folder), length, size - 1);
+    }
+    return lab_fail(error, HEED_ERR_SYSTEM,
+                    "no place for %s: HEED_CACHE, XDG_CACHE_HOME and HOME are not set", name);
 }

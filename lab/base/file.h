@@ -1,5 +1,5 @@
 /*
- * file.h - reading exactly, and replacing a file as a whole
+ * file.h - reading exactly, replacing a file as a whole, and the folders above it
  */
 #ifndef LAB_FILE_H
 #define LAB_FILE_H
@@ -8,8 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
-#include "base/error.h"
+#include "error.h"
 #include "heed.h"
 
 /* lab_file_open() opens @path for reading, "-" being the standard input. HEED_ERR_SYSTEM, with the
@@ -55,5 +56,14 @@ heed_status lab_output_commit(lab_output *output, lab_error *error);
 
 /* lab_output_abandon() removes the temporary file. */
 void lab_output_abandon(lab_output *output);
+
+/* lab_file_folders() makes the folders above @path that are not there, with @mode. HEED_ERR_SYSTEM
+ * if it cannot. */
+heed_status lab_file_folders(const char *path, mode_t mode, lab_error *error);
+
+/* lab_file_cache() writes the path of @name, which may have folders in it, in the folder for what
+ * can be made again to @path, which has room for @size bytes. HEED_ERR_SYSTEM if no variable of the
+ * environment says where that is, or there is too little room. Nothing is made. */
+heed_status lab_file_cache(char *path, size_t size, const char *name, lab_error *error);
 
 #endif /* LAB_FILE_H */
