@@ -64,6 +64,14 @@ void cli_row_text(cli_rows *rows, const char *key, const char *head, const char 
     cli_row_cell(rows, head, "%s", text ? text : "-");
 }
 
+void cli_row_styled(cli_rows *rows, const char *key, const char *head, cli_style_name style,
+                    const char *text)
+{
+    cli_row_text(rows, key, NULL, text);
+    cli_row_cell(rows, head, "%s%s%s", cli_style(stdout, style), text,
+                 cli_style(stdout, CLI_PLAIN));
+}
+
 static void add_number(cli_rows *rows, const char *key, const char *head, json_t *value,
                        const char *text)
 {

@@ -34,6 +34,10 @@ void cli_rows_free(cli_rows *rows);
 /* A text; NULL: null, and "-" in a table. */
 void cli_row_text(cli_rows *rows, const char *key, const char *head, const char *text);
 
+/* The same in a style of cli_style(), which JSON has not. */
+void cli_row_styled(cli_rows *rows, const char *key, const char *head, cli_style_name style,
+                    const char *text);
+
 /* A whole number; below 0: null, and "-". */
 void cli_row_count(cli_rows *rows, const char *key, const char *head, int64_t count);
 

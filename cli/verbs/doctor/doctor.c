@@ -45,8 +45,7 @@ static void add_finding(cli_rows *rows, const doctor_finding *finding)
 {
     static const char *const words[] = { "OK", "WARN", "FAIL" };
     static const cli_style_name styles[] = { CLI_GOOD, CLI_WARN, CLI_BAD };
-    cli_row_cell(rows, "", "%s%s%s", cli_style(stdout, styles[finding->level]),
-                 words[finding->level], cli_style(stdout, CLI_PLAIN));
+    cli_row_styled(rows, NULL, "", styles[finding->level], words[finding->level]);
     cli_row_text(rows, "check", "", finding->name);
     cli_row_text(rows, "level", NULL, levels[finding->level]);
     cli_row_text(rows, "text", "", finding->text);

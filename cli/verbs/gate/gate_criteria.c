@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/rows.h"
 #include "gate.h"
 #include "report/format.h"
 
@@ -185,30 +186,24 @@ static cli_exit print(const lab_bench *bench, bool json, const criterion criteri
 {
     static const cli_style_name styles[CRITERION_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD,
                                                                CLI_WARN };
-    json_t *list = json_array();
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "criterion|verdict|figure");
+    cli_rows rows = cli_rows_begin(json);
     for (int i = 0; i < CRITERIA; i++) {
         const criterion *it = &criteria[i];
-        lab_table_cell(table, "%s", it->name);
-        lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[it->verdict]), names[it->verdict],
-                       cli_style(stdout, CLI_PLAIN));
-        lab_table_cell(table, "%s", it->figure);
-        list = cli_json_append(list,
-                               json_pack("{s:s, s:s, s:o}", "criterion", it->name, "verdict",
-                                         names[it->verdict], "figure", cli_json_text(it->figure)));
+        cli_row_text(&rows, "criterion", "criterion", it->name);
+        cli_row_styled(&rows, "verdict", "verdict", styles[it->verdict], names[it->verdict]);
+        cli_row_text(&rows, "figure", "figure", it->figure);
+        cli_row_end(&rows);
     }
     if (!json) {
-        json_decref(list);
-        cli_exit code = cli_table_print(table);
+        cli_exit code = cli_table_print(rows.table);
         printf("\non %s\n", heed_context_device(bench->context));
         return code;
     }
-    lab_table_destroy(table);
-    return cli_json_print(
-        json_pack("{s:s, s:i, s:I, s:o}", "device", heed_context_device(bench->context), "exit",
-                  verdict_of(criteria), "problems", (json_int_t)bench->row_count, "criteria", list),
-        "gate-criteria");
+    return cli_json_print(json_pack("{s:s, s:i, s:I, s:o}", "device",
+                                    heed_context_device(bench->context), "exit",
+                                    verdict_of(criteria), "problems", (json_int_t)bench->row_count,
+                                    "criteria", cli_rows_take(&rows)),
+                          "gate-criteria");
 }
 
 /* -------------------------------------------------------------------------- */

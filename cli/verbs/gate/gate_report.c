@@ -45,7 +45,6 @@ static void add_verdict(cli_rows *rows, const gate_shape *shape)
     static const cli_style_name styles[GATE_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_GOOD, CLI_BAD,
                                                           CLI_BAD };
     const lab_interval *ratio = &shape->comparison.ratio;
-    const char *verdict = verdict_name(shape->verdict);
     add_judged(rows, shape, "ratio", ratio->estimate);
     add_judged(rows, shape, "low", ratio->low);
     add_judged(rows, shape, "high", ratio->high);
@@ -56,9 +55,8 @@ static void add_verdict(cli_rows *rows, const gate_shape *shape)
         cli_row_cell(rows, "again/now", "-");
     cli_row_count(rows, "pairs", NULL, (int64_t)shape->pair.duel.pairs);
     add_judged(rows, shape, "noise", shape->comparison.noise);
-    cli_row_text(rows, "verdict", NULL, verdict);
-    cli_row_cell(rows, "verdict", "%s%s%s", cli_style(stdout, styles[shape->verdict]), verdict,
-                 cli_style(stdout, CLI_PLAIN));
+    cli_row_styled(rows, "verdict", "verdict", styles[shape->verdict],
+                   verdict_name(shape->verdict));
     cli_row_member(rows, "why", cli_json_word(shape->why));
 }
 

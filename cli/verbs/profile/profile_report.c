@@ -75,8 +75,7 @@ static void add_gate(cli_rows *rows, const lab_gate_result *gate)
     cli_row_cell(rows, "limit", "%s %g%s", relation, gate->limit,
                  gate->unit == LAB_UNIT_PERCENT ? " %" : "");
     cli_row_text(rows, "verdict", NULL, off ? "OFF" : verdict);
-    cli_row_cell(rows, "verdict", "%s%s%s", cli_style(stdout, styles[gate->verdict]), verdict,
-                 cli_style(stdout, CLI_PLAIN));
+    cli_row_styled(rows, NULL, "verdict", styles[gate->verdict], verdict);
     cli_row_member(rows, "applies", json_boolean(!off));
     cli_row_text(rows, "why", NULL, passed ? NULL : gate->why);
     cli_row_end(rows);

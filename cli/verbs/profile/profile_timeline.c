@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench/engine.h"
+#include "cli/base/rows.h"
 #include "measure/stats.h"
 #include "profile.h"
 #include "report/format.h"
@@ -117,39 +118,49 @@ static bool summarize(const timeline *line, timeline_summary *summary)
     return true;
 }
 
-static void add_seconds(lab_table *table, double seconds)
+static void add_seconds(cli_rows *rows, const char *key, const char *head, double seconds)
 {
     char text[LAB_FORMAT_SIZE];
-    lab_table_cell(table, "%s", lab_format_seconds(seconds < 0 ? 0 : seconds, text));
+    cli_row_member(rows, key, cli_json_real(seconds));
+    cli_row_cell(rows, head, "%s", lab_format_seconds(seconds < 0 ? 0 : seconds, text));
 }
 
-static void add_call(lab_table *table, const timeline *line, int index)
+static void add_call(cli_rows *rows, const timeline *line, int index)
 {
     const heed_call_times *it = &line->times[index];
-    lab_table_cell(table, "%d", index + 1);
-    add_seconds(table, it->host_start);
-    add_seconds(table, it->host_end - it->host_start);
-    if (!line->host)
-        add_seconds(table, it->device_start);
+    const bool apart = !line->host; /* the device has a time of its own */
+    cli_row_cell(rows, "call>", "%d", index + 1);
+    add_seconds(rows, "host_start", "begins>", it->host_start);
+    add_seconds(rows, "host_seconds", apart ? "host>" : "call time>",
+                it->host_end - it->host_start);
+    add_seconds(rows, "device_start", apart ? "begins there>" : NULL, it->device_start);
+    add_seconds(rows, "device_seconds", NULL, it->device_end - it->device_start);
     if (index == 0)
-        lab_table_cell(table, "-");
-    else
-        add_seconds(table, gap_before(line, index));
-    if (!line->host)
-        add_seconds(table, it->device_end - it->device_start);
+        cli_row_cell(rows, "gap>", "-");
+    add_seconds(rows, "gap_seconds", index == 0 ? NULL : "gap>", gap_before(line, index));
+    add_seconds(rows, NULL, apart ? "device>" : NULL, it->device_end - it->device_start);
+    cli_row_end(rows);
 }
 
-static void add_median(lab_table *table, const timeline *line, const timeline_summary *summary)
+static cli_rows list_calls(const timeline *line, bool json)
 {
-    lab_table_rule(table);
-    lab_table_cell(table, "median");
-    lab_table_cell(table, "%s", "");
-    add_seconds(table, summary->host.p50);
+    cli_rows rows = cli_rows_begin(json);
+    for (int i = 0; i < line->calls; i++)
+        add_call(&rows, line, i);
+    return rows;
+}
+
+static void add_median(cli_rows *rows, const timeline *line, const timeline_summary *summary)
+{
+    lab_table_rule(rows->table);
+    cli_row_cell(rows, "call>", "median");
+    cli_row_cell(rows, "begins>", "%s", "");
+    add_seconds(rows, NULL, "host>", summary->host.p50);
     if (!line->host)
-        lab_table_cell(table, "%s", "");
-    add_seconds(table, summary->gap.p50);
-    if (!line->host)
-        add_seconds(table, summary->device.p50);
+        cli_row_cell(rows, "begins there>", "%s", "");
+    add_seconds(rows, NULL, "gap>", summary->gap.p50);
+    add_seconds(rows, NULL, line->host ? NULL : "device>", summary->device.p50);
+    cli_row_end(rows);
 }
 
 /* The conclusions, on a device that works by itself. */
@@ -169,40 +180,27 @@ static void print_verdict(const timeline *line, const timeline_summary *summary)
 
 static cli_exit print_text(const timeline *line, const timeline_summary *summary)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, line->host ? "call>|begins>|call time>|gap>"
-                                        : "call>|begins>|host>|begins there>|gap>|device>");
-    for (int i = 0; i < line->calls; i++)
-        add_call(table, line, i);
-    add_median(table, line, summary);
+    cli_rows calls = list_calls(line, false);
+    add_median(&calls, line, summary);
     printf("%s%s%s\n%s\n\n", cli_style(stdout, CLI_BOLD), line->spec, cli_style(stdout, CLI_PLAIN),
            line->kernel);
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
+    cli_exit code = cli_table_print(calls.table);
     putchar('\n');
     if (!line->host) {
         print_verdict(line, summary);
         putchar('\n');
     }
-    return printed ? CLI_OK : CLI_ENVIRONMENT;
+    return code;
 }
 
 static json_t *json_line(const timeline *line, const timeline_summary *summary)
 {
-    json_t *calls = json_array();
-    for (int i = 0; i < line->calls; i++) {
-        const heed_call_times *it = &line->times[i];
-        calls = cli_json_append(
-            calls, json_pack("{s:f, s:f, s:f, s:f, s:f}", "host_start", it->host_start,
-                             "host_seconds", it->host_end - it->host_start, "device_start",
-                             it->device_start, "device_seconds", it->device_end - it->device_start,
-                             "gap_seconds", gap_before(line, i)));
-    }
-    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:o, s:o}", "problem", line->spec, "kernel",
-                     line->kernel, "host_p50_seconds", summary->host.p50, "gap_p50_seconds",
-                     summary->gap.p50, "device_p50_seconds", summary->device.p50, "idle_share",
-                     summary->idle, "replay_seconds",
-                     line->host ? json_null() : cli_json_real(line->alone), "calls", calls);
+    cli_rows calls = list_calls(line, true);
+    return json_pack(
+        "{s:s, s:s, s:f, s:f, s:f, s:f, s:o, s:o}", "problem", line->spec, "kernel", line->kernel,
+        "host_p50_seconds", summary->host.p50, "gap_p50_seconds", summary->gap.p50,
+        "device_p50_seconds", summary->device.p50, "idle_share", summary->idle, "replay_seconds",
+        line->host ? json_null() : cli_json_real(line->alone), "calls", cli_rows_take(&calls));
 }
 
 /* -------------------------------------------------------------------------- */
