@@ -21,10 +21,27 @@
  *    is over keys. Sums are accumulated in float32 or better, but for those of the two matrix
  *    products where heed_problem.accumulate permits half precision.
  *  - Grouped queries: query head h reads key/value head h / (heads_q / heads_kv).
- *  - HEED_MASK_CAUSAL_TOP_LEFT: query i sees the keys j <= i. HEED_MASK_CAUSAL_BOTTOM_RIGHT:
- *    query i sees the keys j <= i + seq_k - seq_q.
+ *  - Query i stands at position p = i among the keys where masks are aligned top left, and at
+ *    p = i + seq_k - seq_q where they are aligned bottom right. A causal mask shows it the keys
+ *    j <= p; a window the keys from p - left to p + right; chunks those with floor(j / chunk) =
+ *    floor(p / chunk). It sees the keys that all of them show. (FlashAttention aligns bottom right
+ *    and counts a window as here; PyTorch's is_causal is aligned top left; the left side of
+ *    cuDNN's sliding window is left + 1 here.)
+ *  - A logit is made in this order, from t = scale * q.k: t = softcap * tanh(t / softcap); t +
+ * bias; t - slope * |p - j| (ALiBi); the expression score; then keys that are hidden are taken out:
+ * by the mask, by starts (keys below the query's start, which must not decrease from one query to
+ *    the next), by shown where it is false, by visible where it is false. A sink is one more logit
+ *    in the denominator of the softmax, of no value. (ONNX, FlashAttention, cuDNN and ggml have the
+ *    same order; ONNX had the bias before the softcap up to 2026-04. FlashAttention-2 leaves the
+ *    row's constant out of a causal ALiBi, and so out of the LSE; FlashInfer's LSE is to base 2.)
+ *  - An expression has numbers, s (the logit, of score alone), q and k (the query's and the key's
+ *    number), p (the query's position), head, batch, the problem's sizes heads, queries and keys,
+ *    true and false, elements of arrays as in slope[head] or doc[batch,k], + - * /, % and // (whole
+ *    numbers, rounded down), < <= > >= == != && || ! and c ? x : y, and the functions abs, min,
+ *    max, exp, log, tanh, sqrt, floor, float and int. Whole numbers have 32 bits and wrap around;
+ *    an index beyond an array reads its nearest element; a division by zero of whole numbers is 0.
  *  - A row that sees no key, or only keys whose logit is -infinity, gives O = 0 and LSE =
- *    -infinity.
+ *    -infinity; with a sink, O = 0 and LSE = the sink.
  *  - A logit is finite, and counts for what it is however large, as long as the sum of
  *    |q_c k_c| over the head dim, and 1.45 |scale| times it and times each q_c, are below 3.4e38,
  *    float32's largest number. Beyond, sums may overflow to an infinity, or to NaN where terms of
@@ -136,6 +153,27 @@ typedef enum heed_mask {
     HEED_MASK_CAUSAL_BOTTOM_RIGHT = 2 /* query i sees keys j <= i + seq_k - seq_q */
 } heed_mask;
 
+/* Where a window and chunks are aligned without a causal mask; with one they are aligned as it is.
+ */
+typedef enum heed_align {
+    HEED_ALIGN_TOP_LEFT = 0,    /* query i stands at position i */
+    HEED_ALIGN_BOTTOM_RIGHT = 1 /* query i stands at position i + seq_k - seq_q */
+} heed_align;
+
+/* Sides of a window that have a limit. */
+enum {
+    HEED_WINDOW_LEFT = 1,
+    HEED_WINDOW_RIGHT = 2
+};
+
+/* A sliding window: a query at position p sees the keys from p - left to p + right, both
+ * included. */
+typedef struct heed_window {
+    unsigned sides; /* of HEED_WINDOW_LEFT and HEED_WINDOW_RIGHT; 0: no window */
+    int64_t left;   /* 0 or more; 0 where that side is open */
+    int64_t right;
+} heed_window;
+
 /* The pass of the computation. */
 typedef enum heed_pass {
     HEED_FORWARD = 0 /* O and LSE from Q, K and V */
@@ -173,6 +211,50 @@ typedef struct heed_strides {
     int64_t head;
 } heed_strides;
 
+/* Dimensions that an operand may have, in this order: [batch, heads_q, seq_q, seq_k]. Along the
+ * others it is the same everywhere. */
+enum {
+    HEED_ALONG_BATCH = 1,
+    HEED_ALONG_HEAD = 2,
+    HEED_ALONG_QUERY = 4,
+    HEED_ALONG_KEY = 8
+};
+
+/* Element types of operands. */
+typedef enum heed_data {
+    HEED_DATA_NONE = 0, /* there is no such operand */
+    HEED_DATA_F32 = 1,
+    HEED_DATA_F16 = 2,
+    HEED_DATA_BF16 = 3,
+    HEED_DATA_I32 = 4,
+    HEED_DATA_BYTES = 5, /* a byte each: 0 is false, all else true */
+    HEED_DATA_BITS = 6 /* a row of keys is (seq_k + 31) / 32 words of 32 bits: key j is bit j % 32,
+                          counted from the lowest, of word j / 32; words count as elements */
+} heed_data;
+
+/* An operand: a further input, which changes logits or hides keys. Zeroed, there is none. */
+typedef struct heed_operand {
+    heed_data type;
+    unsigned along; /* of HEED_ALONG_... */
+    heed_strides
+        strides; /* in elements, of batch, query and head; the last dimension that it has
+                    is contiguous. All zero: dense, in the order [batch, head, query, key] */
+} heed_operand;
+
+/* An array that expressions read, dense, its last index contiguous. */
+#define HEED_ARRAYS_MAX 4
+#define HEED_ARRAY_RANK_MAX 3
+#define HEED_ARRAY_NAME_SIZE 16
+typedef struct heed_array {
+    char name[HEED_ARRAY_NAME_SIZE];   /* letters, digits and '_', no digit first; "": no array */
+    heed_data type;                    /* HEED_DATA_F32, I32 or BYTES */
+    int rank;                          /* 1 to HEED_ARRAY_RANK_MAX */
+    int64_t size[HEED_ARRAY_RANK_MAX]; /* 1 or more each, below 2^31 elements in all */
+} heed_array;
+
+/* Characters of an expression, with the terminating null. */
+#define HEED_EXPRESSION_SIZE 256
+
 /* One attention problem: everything but the data. Start from a zeroed struct, set its size, fill in
  * what you need. */
 typedef struct heed_problem {
@@ -193,6 +275,18 @@ typedef struct heed_problem {
     heed_strides v;             /* V: [batch, seq_k, heads_kv, dim_v] */
     heed_strides o;             /* O: [batch, seq_q, heads_q, dim_v] */
     heed_pass pass;
+    heed_align align;    /* of window and chunks; top left with a causal mask, whose own counts */
+    heed_window window;  /* its right side changes nothing under a causal mask */
+    int64_t chunk;       /* keys of a chunk, 1 or more; 0: no chunks */
+    float softcap;       /* 0: none. Otherwise finite and positive */
+    heed_operand bias;   /* f32, f16 or bf16; along keys, and any others */
+    heed_operand slopes; /* of ALiBi: f32, along heads, and batch */
+    heed_operand sinks;  /* f32, along heads, and batch */
+    heed_operand starts; /* i32, along queries, and batch */
+    heed_operand shown;  /* bytes or bits; along keys, and any others */
+    heed_array arrays[HEED_ARRAYS_MAX]; /* that score and visible read, from the first on */
+    char score[HEED_EXPRESSION_SIZE];   /* "": none */
+    char visible[HEED_EXPRESSION_SIZE];
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -216,6 +310,22 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     causal        causal mask, only where queries = keys
  *     causal=tl     causal mask, top left aligned
  *     causal=br     causal mask, bottom right aligned
+ *     window=L:R    sliding window: the keys from L before the query's position to R behind it;
+ *                   either number may be left out, for a side without a limit
+ *     chunk=N       chunks of N keys: a query sees those of its own
+ *     softcap=X     logits become X * tanh(logit / X), a positive decimal number
+ *     bias=T:DIMS   an additive bias of type T (f32, f16, bf16) that differs along DIMS, some of
+ * the letters b (batch), h (heads) and q (queries); bias=T: all three alibi=DIMS    ALiBi with
+ * slopes along DIMS: h or bh; alibi: h sinks=DIMS    a sink for each head, likewise; sinks: h
+ *     starts=DIMS   each query's first key, along DIMS: q or bq; starts: bq
+ *     shown=T:DIMS  a mask of type T (bytes, bits), DIMS as of a bias
+ *     array=NAME:T:SIZES
+ *                   an array that expressions read: T is f32, i32 or bytes, SIZES are up to three
+ *                   numbers with x between them; may be given up to four times
+ *     score=E       logits become the expression E, which has no blanks, or stands in double quotes
+ *     visible=E     keys where E is false are hidden
+ *     align=tl      alignment of window and chunks without a causal mask, which may be left out
+ *     align=br      where queries = keys
  *     scale=X       logit scale, a decimal number other than 0 (default 1/sqrt(d))
  *     acc=f16       half-precision accumulation is permitted, only with f16 (default acc=f32)
  *     layout=bshd   order of the dense dimensions of Q, K, V and O: bshd (default), bhsd or sbhd
@@ -242,7 +352,7 @@ static inline heed_status heed_problem_parse(heed_problem *problem, const char *
 HEED_API size_t heed_problem_print(const heed_problem *problem, char *text, size_t size);
 
 /* A buffer of this size holds every canonical spec. */
-#define HEED_SPEC_SIZE 512
+#define HEED_SPEC_SIZE 1536
 
 /* heed_problem_check() returns HEED_OK if @problem is one that heed can describe, else
  * HEED_ERR_INVALID with a message that names the field, its value and the limit.
@@ -254,7 +364,10 @@ HEED_API heed_status heed_problem_check(const heed_problem *problem);
  *
  *  - the scale and the strides of dense tensors are written out,
  *  - the stride of a dimension of size 1 is that of the dense layout,
- *  - bottom-right alignment becomes top-left where seq_q = seq_k, as both mean the same there.
+ *  - bottom-right alignment becomes top-left where seq_q = seq_k, as both mean the same there, and
+ *    where nothing is aligned,
+ *  - a window without keys to the right is a causal mask, and sides of a window and chunks that
+ * hide no key are left out.
  *
  * It writes as many bytes as the size of @problem says. @normal may be @problem itself. Returns as
  * heed_problem_check() does; on failure @normal is unchanged. */
@@ -470,6 +583,13 @@ typedef struct heed_buffers {
     size_t workspace_size; /* bytes at workspace, heed_plan_workspace_size() or more */
     void *
         stream; /* CUDA: the CUstream or cudaStream_t to work on; NULL: the legacy default stream */
+    const void
+        *bias; /* the problem's operands, where it has them: [batch, heads_q, seq_q, seq_k] */
+    const void *slopes; /* [batch, heads_q] */
+    const void *sinks;  /* [batch, heads_q] */
+    const void *starts; /* [batch, seq_q] */
+    const void *shown;  /* [batch, heads_q, seq_q, seq_k] */
+    const void *arrays[HEED_ARRAYS_MAX];
 } heed_buffers;
 
 /* heed_execute() computes O, and LSE if wanted, from Q, K and V. It allocates nothing. One plan may

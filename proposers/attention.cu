@@ -169,12 +169,12 @@ HEED_DEVICE void add_key(row_state *st, u32 v, float x)
 */
 /* heed:end */
 
-/* The keys of a tile that the row sees. NaN stays NaN; a key of weight nothing, as
- * -infinity is, changes nothing, also while there is no maximum yet. */
-HEED_DEVICE void add_tile(row_state *st, u32 keys)
+/* The keys of a tile that the row sees, from @first up to @end and without it. NaN stays NaN; a key
+ * of weight nothing, as -infinity is, changes nothing, also while there is no maximum yet. */
+HEED_DEVICE void add_tile(row_state *st, u32 first, u32 end)
 {
     u32 shared = ptx_shared_base();
-    for (u32 key = 0; key < keys; key++) {
+    for (u32 key = first; key < end; key++) {
         float x = dot(st, shared + 4 * HEED_DIM_QK * key);
         if (x != -ptx_infinity())
             add_key(st, shared + V_AT + 4 * HEED_DIM_V * key, x);
@@ -213,24 +213,28 @@ HEED_ENTRY(ROWS, 1) attend(HEED_GRID_CONSTANT const heed_cuda_args args)
     u32 first = (ptx_block_x() - head * args.blocks) * ROWS, row = first + ptx_thread();
     u32 last = first + ROWS <= args.rows ? first + ROWS - 1 : args.rows - 1;
     u32 batch = divide(head, args.heads_kv), head_kv = head - batch * args.heads_kv.value;
-    u32 end = visible_keys(&args, find_row(&args, last).query).end, own = 0;
+    u32 begin = visible_keys(&args, find_row(&args, first).query).begin / KEYS * KEYS;
+    u32 end = visible_keys(&args, find_row(&args, last).query).end;
+    key_range own;
     i64 k = batch * args.k_stride.batch + head_kv * args.k_stride.head;
     i64 v = batch * args.v_stride.batch + head_kv * args.v_stride.head;
     row_state st;
+    own.begin = own.end = 0;
     ptx_griddepcontrol_wait();
     if (row < args.rows) {
         begin_row(&args, &st, head, row);
-        own = visible_keys(&args, find_row(&args, row).query).end;
+        own = visible_keys(&args, find_row(&args, row).query);
     }
-    for (u32 key = 0; key < end; key += KEYS) {
+    for (u32 key = begin; key < end; key += KEYS) {
         u32 keys = end - key < KEYS ? end - key : KEYS;
         load_tile(ptx_shared_base(), args.k, k + (i64)key * args.k_stride.seq, args.k_stride.seq,
                   keys, HEED_DIM_QK);
         load_tile(ptx_shared_base() + V_AT, args.v, v + (i64)key * args.v_stride.seq,
                   args.v_stride.seq, keys, HEED_DIM_V);
         ptx_barrier();
-        if (key < own)
-            add_tile(&st, own - key < keys ? own - key : keys);
+        if (key < own.end && key + keys > own.begin)
+            add_tile(&st, own.begin > key ? own.begin - key : 0,
+                     own.end - key < keys ? own.end - key : keys);
         ptx_barrier();
     }
     if (row < args.rows)

@@ -1,7 +1,7 @@
 /*
  * execute.c - check the buffers of one execution, then run the plan's kernel
  */
-#include "problem.h"
+#include "operand.h"
 #include "sized.h"
 
 static heed_status check_tensor(heed_role role, const void *address, size_t element)
@@ -15,6 +15,32 @@ static heed_status check_tensor(heed_role role, const void *address, size_t elem
         return heed_fail(HEED_ERR_INVALID, "%s is %p; it must be aligned to its element, %zu bytes",
                          name, address, element);
     return HEED_OK;
+}
+
+static heed_status check_address(const char *name, const void *address, size_t element)
+{
+    if (!address)
+        return heed_fail(HEED_ERR_INVALID, "%s is NULL; the plan's problem has it", name);
+    if ((uintptr_t)address % element)
+        return heed_fail(HEED_ERR_INVALID, "%s is %p; it must be aligned to its element, %zu bytes",
+                         name, address, element);
+    return HEED_OK;
+}
+
+static heed_status check_operands(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_status status = HEED_OK;
+    for (int i = 0; i < HEED_OPERANDS && status == HEED_OK; i++) {
+        const heed_operand *operand = heed_problem_operand(problem, i);
+        if (operand->type != HEED_DATA_NONE)
+            status = check_address(heed_operand_rows[i].name, heed_operand_buffer(buffers, i),
+                                   heed_data_size(operand->type));
+    }
+    for (int i = 0; i < HEED_ARRAYS_MAX && status == HEED_OK; i++)
+        if (problem->arrays[i].name[0])
+            status = check_address(problem->arrays[i].name, buffers->arrays[i],
+                                   heed_data_size(problem->arrays[i].type));
+    return status;
 }
 
 static heed_status check_workspace(const heed_plan *plan, const heed_buffers *buffers)
@@ -61,6 +87,8 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
     for (int i = 0; i < HEED_ROLES && status == HEED_OK; i++)
         status = check_tensor((heed_role)i, heed_buffer(buffers, (heed_role)i),
                               i < HEED_TENSORS ? element : sizeof(float));
+    if (status == HEED_OK && plan->operands)
+        status = check_operands(&plan->problem, buffers);
     if (status == HEED_OK)
         status = check_workspace(plan, buffers);
     if (status != HEED_OK)

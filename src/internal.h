@@ -20,6 +20,7 @@ typedef struct heed_machine heed_machine;
 typedef struct heed_pool heed_pool;
 typedef struct heed_wisdom heed_wisdom;
 typedef struct heed_gpu heed_gpu;               /* cuda/gpu.h */
+typedef struct heed_program heed_program;       /* program.h */
 typedef struct heed_cuda heed_cuda;             /* cuda/driver/device.h */
 typedef struct heed_cuda_facts heed_cuda_facts; /* cuda/facts.h */
 
@@ -82,6 +83,8 @@ typedef struct heed_algorithm {
     void (*config_at)(int index, heed_config *config);
     int config_count;
 
+    bool modifies; /* it changes logits, hides keys and adds sinks as a problem's operands say */
+
     /* Can this config run the problem on the machine correctly? If not, *why says which limit it
      * breaks. NULL: every config can. */
     heed_config_test *legal;
@@ -132,7 +135,9 @@ struct heed_plan {
     heed_problem problem; /* normalized */
     const heed_kernel *kernel;
     heed_config config;
-    void *code; /* made by the algorithm's prepare() */
+    heed_program *program; /* what happens to logits; NULL: nothing */
+    bool operands;         /* the problem has some */
+    void *code;            /* made by the algorithm's prepare() */
     char name[HEED_NAME_SIZE];
     size_t workspace_size;
     heed_effort effort; /* where the choice comes from */
@@ -167,9 +172,30 @@ typedef struct heed_interval {
     int64_t end;
 } heed_interval;
 
-/* problem.c: which keys a mask shows. Query i sees those from i + begin on, up to i + end and
- * without it, as far as they exist. */
-heed_interval heed_problem_band(const heed_problem *problem);
+/* mask.c: which keys queries see, the same for all masks. Query i stands at position i + first and
+ * sees the keys from position - left to position + right, as far as they exist; where there are
+ * chunks, those of its own alone. An open side is HEED_OPEN. */
+typedef struct heed_view {
+    int64_t first;
+    int64_t left;
+    int64_t right;
+    int64_t chunk; /* 0: none */
+} heed_view;
+#define HEED_OPEN ((int64_t)1 << 33) /* more than positions and keys are apart */
+
+heed_view heed_problem_view(const heed_problem *problem);
+/* Does anything count by the positions of queries, beside a causal mask? */
+bool heed_problem_aligned(const heed_problem *problem);
+/* Does any query not see all keys? */
+bool heed_problem_masked(const heed_problem *problem);
+/* Does the mask hide keys ahead of those that a query sees? */
+bool heed_problem_hides_first(const heed_problem *problem);
+/* Brings the mask of a problem without faults into its normal form. */
+void heed_mask_normalize(heed_problem *problem);
+/* No query sees more keys. */
+int64_t heed_problem_most_keys(const heed_problem *problem);
+/* Query-key pairs of one head where the query sees the key. */
+int64_t heed_problem_pairs(const heed_problem *problem);
 /* The keys that query @i sees. Neither side decreases from one query to the next, so what a block
  * of queries looks at lies between the first one's begin and the last one's end, and all of its
  * queries see what lies between the last one's begin and the first one's end. */

@@ -12,8 +12,9 @@
 
 #include "cuda/gpu.h"
 #include "device.h"
+#include "operand.h"
 #include "plan.h"
-#include "problem.h"
+#include "program.h"
 
 const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *problem,
                              const heed_machine *machine)
@@ -28,6 +29,8 @@ const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *prob
         return "needs a newer device";
     if (!(kernel->types & 1u << problem->type))
         return "does not take this element type";
+    if (heed_problem_has_operands(problem) && !kernel->algorithm->modifies)
+        return "does not change logits";
     return NULL;
 }
 
@@ -133,6 +136,18 @@ static heed_status choose(heed_plan *plan, heed_considered *candidate)
     return status;
 }
 
+heed_status heed_plan_add_program(heed_plan *plan)
+{
+    plan->operands = heed_problem_has_operands(&plan->problem);
+    if (!heed_problem_modifies(&plan->problem))
+        return HEED_OK;
+    plan->program = malloc(sizeof *plan->program);
+    if (!plan->program)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
+    heed_program_make(plan->program, &plan->problem);
+    return HEED_OK;
+}
+
 /* A plan for @problem with every kernel considered and none chosen. */
 static heed_status prepare(heed_plan **plan, heed_context *context, const heed_problem *problem)
 {
@@ -156,6 +171,10 @@ static heed_status prepare(heed_plan **plan, heed_context *context, const heed_p
     }
     made->context = context;
     made->problem = normal;
+    if (heed_plan_add_program(made) != HEED_OK) {
+        heed_plan_destroy(made);
+        return HEED_ERR_NO_MEMORY;
+    }
     made->candidate_count = count;
     for (size_t i = 0; i < count; i++)
         consider(&made->candidates[i], heed_kernel_at(i), &normal, &context->machine);
@@ -328,6 +347,7 @@ void heed_plan_destroy(heed_plan *plan)
         return;
     heed_plan_unset(plan);
     free(plan->candidates);
+    free(plan->program);
     free(plan);
 }
 

@@ -38,4 +38,7 @@ void heed_plan_unset(heed_plan *plan);
  * fastest; the candidates are left in their best config. Allocates tensors of its own. */
 heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_considered **best);
 
+/* Makes plan->program from plan->problem, where it has one. HEED_ERR_NO_MEMORY. */
+heed_status heed_plan_add_program(heed_plan *plan);
+
 #endif /* HEED_PLAN_H */

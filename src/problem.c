@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "operand.h"
 #include "problem.h"
+#include "program.h"
 #include "sized.h"
 
 const heed_size heed_sizes[HEED_PART_SIZES] = {
@@ -171,6 +173,7 @@ static bool fault_set(heed_fault *fault, heed_part part, const char *format, ...
     vsnprintf(fault->text, sizeof fault->text, format, arguments);
     va_end(arguments);
     fault->part = part;
+    fault->at = 0;
     return true;
 }
 
@@ -192,6 +195,76 @@ static bool sizes_fault(const heed_problem *problem, heed_fault *fault)
     return false;
 }
 
+/* Is one side of the window wrong? @bit is that of the side. */
+static bool side_fault(const heed_window *window, unsigned bit, int64_t keys, heed_fault *fault)
+{
+    const char *name = bit == HEED_WINDOW_LEFT ? "left" : "right";
+    if (!(window->sides & bit) && keys != 0) {
+        return fault_set(fault, HEED_PART_WINDOW,
+                         "window.%s is %lld; it must be 0 where window.sides has no HEED_WINDOW_%s",
+                         name, (long long)keys, bit == HEED_WINDOW_LEFT ? "LEFT" : "RIGHT");
+    }
+    if (keys < 0 || keys > HEED_SIZE_MAX) {
+        return fault_set(fault, HEED_PART_WINDOW, "window.%s is %lld; it must be 0 to %lld", name,
+                         (long long)keys, (long long)HEED_SIZE_MAX);
+    }
+    return false;
+}
+
+static bool mask_fault(const heed_problem *problem, heed_fault *fault)
+{
+    const heed_window *window = &problem->window;
+    if ((unsigned)problem->mask > (unsigned)HEED_MASK_CAUSAL_BOTTOM_RIGHT) {
+        return fault_set(fault, HEED_PART_MASK,
+                         "mask is %d; it must be 0 (none), 1 (top left) or 2 (bottom right)",
+                         (int)problem->mask);
+    }
+    if ((unsigned)problem->align > (unsigned)HEED_ALIGN_BOTTOM_RIGHT) {
+        return fault_set(fault, HEED_PART_ALIGN,
+                         "align is %d; it must be 0 (top left) or 1 (bottom right)",
+                         (int)problem->align);
+    }
+    if (problem->align == HEED_ALIGN_BOTTOM_RIGHT && problem->mask == HEED_MASK_CAUSAL_TOP_LEFT) {
+        return fault_set(fault, HEED_PART_ALIGN,
+                         "align is 1 (bottom right) and mask is 1 (top left); with a causal mask "
+                         "align must be that of the mask, or 0");
+    }
+    if (window->sides > (HEED_WINDOW_LEFT | HEED_WINDOW_RIGHT)) {
+        return fault_set(fault, HEED_PART_WINDOW,
+                         "window.sides is %u; it must be 0 to 3, the sum of 1 (left) and 2 (right)",
+                         window->sides);
+    }
+    if (problem->chunk < 0 || problem->chunk > HEED_SIZE_MAX) {
+        return fault_set(fault, HEED_PART_CHUNK, "chunk is %lld; it must be 0 to %lld",
+                         (long long)problem->chunk, (long long)HEED_SIZE_MAX);
+    }
+    return side_fault(window, HEED_WINDOW_LEFT, window->left, fault) ||
+           side_fault(window, HEED_WINDOW_RIGHT, window->right, fault);
+}
+
+static bool expressions_fault(const heed_problem *problem, heed_fault *fault)
+{
+    const struct {
+        const char *name, *text;
+        heed_part part;
+        heed_kind kind;
+    } all[] = { { "score", problem->score, HEED_PART_SCORE, HEED_KIND_FLOAT },
+                { "visible", problem->visible, HEED_PART_VISIBLE, HEED_KIND_BOOL } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char why[128];
+        size_t at = 0;
+        if (strnlen(all[i].text, HEED_EXPRESSION_SIZE) == HEED_EXPRESSION_SIZE)
+            return fault_set(fault, all[i].part, "%s has no end within %d characters", all[i].name,
+                             HEED_EXPRESSION_SIZE);
+        if (heed_expression_check(problem, all[i].text, all[i].kind, why, sizeof why, &at))
+            continue;
+        fault_set(fault, all[i].part, "%s: %s", all[i].name, why);
+        fault->at = at;
+        return true;
+    }
+    return false;
+}
+
 static bool options_fault(const heed_problem *problem, heed_fault *fault)
 {
     if (problem->pass != HEED_FORWARD) {
@@ -202,10 +275,13 @@ static bool options_fault(const heed_problem *problem, heed_fault *fault)
         return fault_set(fault, HEED_PART_TYPE,
                          "type is %d; it must be 0 (f32), 1 (f16) or 2 (bf16)", (int)problem->type);
     }
-    if ((unsigned)problem->mask > (unsigned)HEED_MASK_CAUSAL_BOTTOM_RIGHT) {
-        return fault_set(fault, HEED_PART_MASK,
-                         "mask is %d; it must be 0 (none), 1 (top left) or 2 (bottom right)",
-                         (int)problem->mask);
+    if (mask_fault(problem, fault) || heed_operands_fault(problem, fault) ||
+        expressions_fault(problem, fault))
+        return true;
+    if (problem->softcap != 0 && !(isfinite(problem->softcap) && problem->softcap > 0)) {
+        return fault_set(fault, HEED_PART_SOFTCAP,
+                         "softcap is %g; it must be finite and positive, or 0 for none",
+                         (double)problem->softcap);
     }
     if ((unsigned)problem->accumulate > (unsigned)HEED_ACC_F16) {
         return fault_set(fault, HEED_PART_ACCUMULATE,
@@ -350,8 +426,10 @@ void heed_problem_normalize_own(heed_problem *problem)
 {
     if (problem->scale == 0.0F)
         problem->scale = heed_scale_default(problem->dim_qk);
-    if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && problem->seq_q == problem->seq_k)
-        problem->mask = HEED_MASK_CAUSAL_TOP_LEFT;
+    heed_mask_normalize(problem);
+    heed_operands_normalize(problem);
+    heed_expression_squeeze(problem->score);
+    heed_expression_squeeze(problem->visible);
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
         heed_problem_set_strides(problem, i, heed_strides_normal(&tensor, tensor.strides));
@@ -385,53 +463,15 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
         if (!heed_strides_equal(strides_of(a, i), strides_of(b, i)))
             return false;
     return a->pass == b->pass && a->type == b->type && a->mask == b->mask && a->scale == b->scale &&
-           a->accumulate == b->accumulate;
+           a->accumulate == b->accumulate && a->align == b->align &&
+           a->window.sides == b->window.sides && a->window.left == b->window.left &&
+           a->window.right == b->window.right && a->chunk == b->chunk && a->softcap == b->softcap &&
+           heed_operands_equal(a, b);
 }
 
 /* -------------------------------------------------------------------------- */
 /* Amount of work                                                             */
 /* -------------------------------------------------------------------------- */
-
-heed_interval heed_problem_band(const heed_problem *problem)
-{
-    switch (problem->mask) {
-    case HEED_MASK_CAUSAL_TOP_LEFT:
-        return (heed_interval){ -problem->seq_q, 1 };
-    case HEED_MASK_CAUSAL_BOTTOM_RIGHT:
-        return (heed_interval){ -problem->seq_q, 1 + problem->seq_k - problem->seq_q };
-    default:
-        return (heed_interval){ -problem->seq_q, problem->seq_k };
-    }
-}
-
-static int64_t clip(int64_t key, int64_t keys)
-{
-    return key < 0 ? 0 : key < keys ? key : keys;
-}
-
-heed_interval heed_problem_keys(const heed_problem *problem, int64_t i)
-{
-    heed_interval band = heed_problem_band(problem);
-    return (heed_interval){ clip(i + band.begin, problem->seq_k),
-                            clip(i + band.end, problem->seq_k) };
-}
-
-/* The sum of clip(i + @offset) over all queries i. Exact, for 2^62 is the most. */
-static int64_t sum_clipped(const heed_problem *problem, int64_t offset)
-{
-    int64_t queries = problem->seq_q, keys = problem->seq_k;
-    int64_t first = clip(-offset, queries);      /* those before it give 0, */
-    int64_t last = clip(keys - offset, queries); /* those from it on all keys */
-    int64_t rising = last - first;
-    return rising * (first + offset) + rising * (rising - 1) / 2 + (queries - last) * keys;
-}
-
-/* Visible query-key pairs of one head: the sizes of heed_problem_keys() over all queries. */
-static int64_t count_pairs(const heed_problem *problem)
-{
-    heed_interval band = heed_problem_band(problem);
-    return sum_clipped(problem, band.end) - sum_clipped(problem, band.begin);
-}
 
 double heed_problem_flops(const heed_problem *caller)
 {
@@ -440,7 +480,7 @@ double heed_problem_flops(const heed_problem *caller)
         return 0;
     double heads = (double)problem->batch * (double)problem->heads_q;
     double per_pair = 2.0 * (double)(problem->dim_qk + problem->dim_v);
-    return heads * per_pair * (double)count_pairs(problem);
+    return heads * per_pair * (double)heed_problem_pairs(problem);
 }
 
 double heed_problem_bytes(const heed_problem *caller)

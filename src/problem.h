@@ -24,6 +24,18 @@ typedef enum heed_part {
     HEED_PART_SCALE,
     HEED_PART_ACCUMULATE,
     HEED_PART_PASS,
+    HEED_PART_ALIGN,
+    HEED_PART_WINDOW,
+    HEED_PART_CHUNK,
+    HEED_PART_SOFTCAP,
+    HEED_PART_BIAS,
+    HEED_PART_SLOPES,
+    HEED_PART_SINKS,
+    HEED_PART_STARTS,
+    HEED_PART_SHOWN,
+    HEED_PART_ARRAYS,
+    HEED_PART_SCORE,
+    HEED_PART_VISIBLE,
     HEED_PART_LAYOUT, /* of all four tensors; only in a spec */
     HEED_PART_Q,      /* the strides of Q */
     HEED_PART_K,
@@ -35,6 +47,7 @@ typedef enum heed_part {
 /* An error in a problem. */
 typedef struct heed_fault {
     heed_part part;
+    size_t at;      /* of an expression: the character that is meant */
     char text[192]; /* names field, value and limit */
 } heed_fault;
 

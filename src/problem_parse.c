@@ -66,6 +66,17 @@ static const struct {
     { HEED_PART_DIM_QK, "the head dim", "d64" },
     { HEED_PART_TYPE, "the element type", "f16" },
     { HEED_PART_MASK, "the mask", NULL },
+    { HEED_PART_ALIGN, "the alignment", NULL },
+    { HEED_PART_WINDOW, "the window", NULL },
+    { HEED_PART_CHUNK, "the chunk", NULL },
+    { HEED_PART_SOFTCAP, "the softcap", NULL },
+    { HEED_PART_BIAS, "the bias", NULL },
+    { HEED_PART_SLOPES, "alibi", NULL },
+    { HEED_PART_SINKS, "the sinks", NULL },
+    { HEED_PART_STARTS, "the starts", NULL },
+    { HEED_PART_SHOWN, "shown", NULL },
+    { HEED_PART_SCORE, "score", NULL },
+    { HEED_PART_VISIBLE, "visible", NULL },
     { HEED_PART_SCALE, "the scale", NULL },
     { HEED_PART_ACCUMULATE, "the accumulation", NULL },
     { HEED_PART_LAYOUT, "the layout", NULL },
@@ -93,7 +104,7 @@ static heed_status fail_unknown(const heed_parser *p)
     return heed_parse_fail(
         p, p->word,
         "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal causal=tl "
-        "causal=br scale=X acc=f16 layout=L q= k= v= o=B:S:H",
+        "causal=br window=L:R chunk=N align=A scale=X acc=f16 layout=L q= k= v= o=B:S:H",
         length, p->word);
 }
 
@@ -111,7 +122,7 @@ static heed_status read_word(heed_parser *p)
     const heed_word *word = heed_word_find(p);
     if (word == NULL)
         return fail_unknown(p);
-    if (p->where[word->part] != NULL)
+    if (p->where[word->part] != NULL && word->part != HEED_PART_ARRAYS)
         return fail_twice(p, word);
     p->where[word->part] = p->word;
     return word->read(p, word, p->word + strlen(word->text));
@@ -133,16 +144,50 @@ static heed_status check_characters(const heed_parser *p)
     return HEED_OK;
 }
 
+/* A word ends at a blank; an expression in double quotes behind the second of them. */
+static const char *word_end(const char *at)
+{
+    size_t length = strcspn(at, " \t\"");
+    const char *quote = at + length;
+    if (length > 0 && *quote == '"' && quote[-1] == '=') {
+        const char *end = strchr(quote + 1, '"');
+        return end != NULL ? end + 1 : quote + strlen(quote);
+    }
+    return at + strcspn(at, " \t");
+}
+
 static heed_status read_words(heed_parser *p)
 {
     const char *at = p->spec + strspn(p->spec, " \t");
     while (*at != '\0') {
         p->word = at;
-        p->end = at + strcspn(at, " \t");
+        p->end = word_end(at);
         heed_status status = read_word(p);
         if (status != HEED_OK)
             return status;
         at = p->end + strspn(p->end, " \t");
+    }
+    return HEED_OK;
+}
+
+/* What is aligned must say how, unless queries = keys. */
+static heed_status check_aligned(const heed_parser *p)
+{
+    static const struct {
+        heed_part part;
+        const char *name, *words;
+    } aligned[] = { { HEED_PART_MASK, "causal", "causal=tl or causal=br" },
+                    { HEED_PART_WINDOW, "a window", "align=tl or align=br" },
+                    { HEED_PART_CHUNK, "a chunk", "align=tl or align=br" },
+                    { HEED_PART_SLOPES, "alibi", "align=tl or align=br" } };
+    bool said = p->where[HEED_PART_ALIGN] != NULL ||
+                (p->where[HEED_PART_MASK] != NULL && !p->plain_causal);
+    for (size_t i = 0; i < sizeof aligned / sizeof *aligned; i++) {
+        const char *at = p->where[aligned[i].part];
+        if (at != NULL && !said && p->problem.seq_q != p->problem.seq_k)
+            return heed_parse_fail(
+                p, at, "%s with %lld queries and %lld keys needs an alignment: %s", aligned[i].name,
+                (long long)p->problem.seq_q, (long long)p->problem.seq_k, aligned[i].words);
     }
     return HEED_OK;
 }
@@ -158,13 +203,14 @@ static heed_status check_complete(const heed_parser *p)
                                    part_names[i].name, part_names[i].example);
         }
     }
-    if (p->plain_causal && p->problem.seq_q != p->problem.seq_k) {
-        return heed_parse_fail(
-            p, p->where[HEED_PART_MASK],
-            "causal with %lld queries and %lld keys needs an alignment: causal=tl or causal=br",
-            (long long)p->problem.seq_q, (long long)p->problem.seq_k);
-    }
-    return HEED_OK;
+    return check_aligned(p);
+}
+
+/* The alignment is that of a causal mask that has none of its own. */
+static void apply_align(heed_parser *p)
+{
+    if (p->plain_causal && p->problem.align == HEED_ALIGN_BOTTOM_RIGHT)
+        p->problem.mask = HEED_MASK_CAUSAL_BOTTOM_RIGHT;
 }
 
 /* Writes the strides of the layout for the tensors that have none of their own. */
@@ -183,7 +229,7 @@ static heed_status check_problem(const heed_parser *p)
     heed_fault fault;
     if (!heed_problem_find_fault(&p->problem, &fault))
         return HEED_OK;
-    return heed_parse_fail(p, p->where[fault.part], "%s", fault.text);
+    return heed_parse_fail(p, p->where[fault.part] + fault.at, "%s", fault.text);
 }
 
 heed_status heed_problem_parse_sized(heed_problem *problem, size_t size, const char *spec)
@@ -196,6 +242,7 @@ heed_status heed_problem_parse_sized(heed_problem *problem, size_t size, const c
     status = status == HEED_OK ? check_complete(&p) : status;
     if (status != HEED_OK)
         return status;
+    apply_align(&p);
     apply_layout(&p);
     status = check_problem(&p);
     if (status != HEED_OK)

@@ -2,6 +2,7 @@
  * problem_print.c - a problem as its canonical spec
  */
 #include "number.h"
+#include "operand.h"
 #include "problem.h"
 
 /* Adds " h8", or " h8/2" if the two sizes differ. */
@@ -12,13 +13,83 @@ static void print_pair(heed_text *text, char letter, int64_t first, int64_t seco
         heed_text_add(text, "/%lld", (long long)second);
 }
 
-static void print_mask(heed_text *text, const heed_problem *problem)
+static void print_causal(heed_text *text, const heed_problem *problem)
 {
-    if (problem->mask == HEED_MASK_NONE)
-        return;
     bool top_left = problem->mask == HEED_MASK_CAUSAL_TOP_LEFT;
     const char *aligned = top_left ? "=tl" : "=br";
     heed_text_add(text, " causal%s", top_left && problem->seq_q == problem->seq_k ? "" : aligned);
+}
+
+static void print_mask(heed_text *text, const heed_problem *problem)
+{
+    const heed_window *window = &problem->window;
+    if (problem->mask != HEED_MASK_NONE)
+        print_causal(text, problem);
+    if (window->sides)
+        heed_text_add(text, " window=");
+    if (window->sides & HEED_WINDOW_LEFT)
+        heed_text_add(text, "%lld", (long long)window->left);
+    if (window->sides)
+        heed_text_add(text, ":");
+    if (window->sides & HEED_WINDOW_RIGHT)
+        heed_text_add(text, "%lld", (long long)window->right);
+    if (problem->chunk)
+        heed_text_add(text, " chunk=%lld", (long long)problem->chunk);
+}
+
+/* Is anything there that is aligned, without a causal mask? */
+static bool needs_alignment(const heed_problem *problem)
+{
+    return problem->mask == HEED_MASK_NONE && problem->seq_q != problem->seq_k &&
+           heed_problem_aligned(problem);
+}
+
+static void print_operand(heed_text *text, const heed_problem *problem, int index)
+{
+    const heed_operand_row *row = &heed_operand_rows[index];
+    const heed_operand *operand = heed_problem_operand(problem, index);
+    unsigned along = operand->along & ~(row->needs & HEED_ALONG_KEY);
+    heed_strides dense = heed_operand_dense(problem, operand);
+    bool typed = row->type == HEED_DATA_NONE;
+    if (operand->type == HEED_DATA_NONE)
+        return;
+    heed_text_add(text, " %s=%s%s", row->word, typed ? heed_data_name(operand->type) : "",
+                  typed ? ":" : "");
+    for (int i = 0; heed_along_letters[i] != '\0'; i++)
+        if (along & 1U << i)
+            heed_text_add(text, "%c", heed_along_letters[i]);
+    if (!heed_strides_equal(operand->strides, dense))
+        heed_text_add(text, "@%lld:%lld:%lld", (long long)operand->strides.batch,
+                      (long long)operand->strides.seq, (long long)operand->strides.head);
+}
+
+static void print_array(heed_text *text, const heed_array *array)
+{
+    if (array->name[0] == '\0')
+        return;
+    heed_text_add(text, " array=%s:%s", array->name, heed_data_name(array->type));
+    for (int i = 0; i < array->rank; i++)
+        heed_text_add(text, "%c%lld", i == 0 ? ':' : 'x', (long long)array->size[i]);
+}
+
+/* All that happens to logits. */
+static void print_modifiers(heed_text *text, const heed_problem *problem)
+{
+    if (problem->softcap != 0) {
+        char number[HEED_NUMBER_SIZE];
+        heed_number_print_float(number, problem->softcap);
+        heed_text_add(text, " softcap=%s", number);
+    }
+    for (int i = 0; i < HEED_OPERANDS; i++)
+        print_operand(text, problem, i);
+    for (int i = 0; i < HEED_ARRAYS_MAX; i++)
+        print_array(text, &problem->arrays[i]);
+    if (problem->score[0] != '\0')
+        heed_text_add(text, " score=%s", problem->score);
+    if (problem->visible[0] != '\0')
+        heed_text_add(text, " visible=%s", problem->visible);
+    if (needs_alignment(problem))
+        heed_text_add(text, problem->align == HEED_ALIGN_BOTTOM_RIGHT ? " align=br" : " align=tl");
 }
 
 static void print_scale(heed_text *text, const heed_problem *problem)
@@ -81,6 +152,7 @@ size_t heed_problem_print(const heed_problem *problem, char *text, size_t size)
     print_pair(&out, 'd', normal.dim_qk, normal.dim_v);
     heed_text_add(&out, " %s", heed_type_name(normal.type));
     print_mask(&out, &normal);
+    print_modifiers(&out, &normal);
     print_scale(&out, &normal);
     if (normal.accumulate == HEED_ACC_F16)
         heed_text_add(&out, " acc=f16");

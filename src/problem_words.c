@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "number.h"
+#include "operand.h"
 #include "problem_parse.h"
 
 /* No name of a word is longer. */
-#define NAME_MAX_LENGTH 8
+#define NAME_MAX_LENGTH 9
 
 /* -------------------------------------------------------------------------- */
 /* Values                                                                     */
@@ -103,6 +104,54 @@ static heed_status read_alignment(heed_parser *p, const heed_word *word, const c
     return HEED_OK;
 }
 
+static heed_status read_align(heed_parser *p, const heed_word *word, const char *value)
+{
+    (void)word;
+    if (!value_is(p, value, "tl") && !value_is(p, value, "br"))
+        return heed_parse_fail(p, value,
+                               "align= must be followed by tl (top left) or br (bottom right)");
+    p->problem.align = value_is(p, value, "br") ? HEED_ALIGN_BOTTOM_RIGHT : HEED_ALIGN_TOP_LEFT;
+    return HEED_OK;
+}
+
+/* Reads one side of a window, which ends before @end; nothing is an open side. */
+static heed_status read_side(heed_parser *p, const char **at, const char *end, unsigned side)
+{
+    heed_window *window = &p->problem.window;
+    if (*at == end)
+        return HEED_OK;
+    window->sides |= side;
+    bool left = side == HEED_WINDOW_LEFT;
+    return read_number(p, at, left ? "the window's left side" : "the window's right side", 0,
+                       HEED_SIZE_MAX, left ? &window->left : &window->right);
+}
+
+/* Reads L:R, of which either may be left out. */
+static heed_status read_window(heed_parser *p, const heed_word *word, const char *value)
+{
+    const char *colon = memchr(value, ':', (size_t)(p->end - value));
+    (void)word;
+    if (colon == NULL || (colon == value && colon + 1 == p->end)) {
+        return heed_parse_fail(p, value,
+                               "window= must be followed by L:R, L: or :R, the numbers of keys "
+                               "before and behind the query's own position");
+    }
+    heed_status status = read_side(p, &value, colon, HEED_WINDOW_LEFT);
+    if (status == HEED_OK && value != colon)
+        return heed_parse_fail(p, value, "unexpected '%c'", *value);
+    value++;
+    if (status == HEED_OK)
+        status = read_side(p, &value, p->end, HEED_WINDOW_RIGHT);
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
+static heed_status read_chunk(heed_parser *p, const heed_word *word, const char *value)
+{
+    (void)word;
+    heed_status status = read_number(p, &value, "chunk", 1, HEED_SIZE_MAX, &p->problem.chunk);
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
 static heed_status read_scale(heed_parser *p, const heed_word *word, const char *value)
 {
     (void)word;
@@ -164,6 +213,129 @@ static heed_status read_strides(heed_parser *p, const heed_word *word, const cha
     return expect_end(p, at);
 }
 
+static heed_status read_softcap(heed_parser *p, const heed_word *word, const char *value)
+{
+    (void)word;
+    if (heed_number_float(value, (size_t)(p->end - value), &p->problem.softcap) &&
+        p->problem.softcap > 0)
+        return HEED_OK;
+    return heed_parse_fail(p, value,
+                           "softcap is \"%.*s\"; it must be a positive decimal number such as 50",
+                           heed_parse_quote(value, p->end), value);
+}
+
+/* Reads some letters of "bhqk", and moves *@at past them. */
+static unsigned read_along(const char **at, const char *end)
+{
+    unsigned along = 0;
+    for (; *at < end; ++*at) {
+        const char *letter = strchr(heed_along_letters, **at);
+        if (letter == NULL || *letter == '\0')
+            break;
+        along |= 1U << (letter - heed_along_letters);
+    }
+    return along;
+}
+
+/* Reads @B:S:H, or nothing. */
+static heed_status read_operand_strides(heed_parser *p, const char **at, heed_strides *strides)
+{
+    int64_t *all[] = { &strides->batch, &strides->seq, &strides->head };
+    static const char *const names[] = { "batch stride", "query stride", "head stride" };
+    if (*at == p->end || **at != '@')
+        return HEED_OK;
+    heed_status status = HEED_OK;
+    for (int i = 0; i < 3 && status == HEED_OK; i++) {
+        if (**at != (i == 0 ? '@' : ':'))
+            return heed_parse_fail(p, *at, "strides are written @B:S:H; ':' is missing here");
+        ++*at;
+        status = read_number(p, at, names[i], 0, HEED_EXTENT_MAX, all[i]);
+    }
+    return status;
+}
+
+/* Reads the type, unless the operand has but one, the dimensions and the strides of an operand;
+ * without a value it is as its row says. */
+static heed_status read_operand(heed_parser *p, const heed_word *word, const char *value)
+{
+    const heed_operand_row *row = &heed_operand_rows[word->option];
+    heed_operand *operand = heed_problem_operand_of(&p->problem, word->option);
+    bool given = value[-1] == '=';
+    operand->type = row->type;
+    operand->along = row->along;
+    if (!given)
+        return expect_end(p, value);
+    if (row->type == HEED_DATA_NONE) {
+        size_t length = strcspn(value, ":@ \t");
+        operand->type = heed_data_find(value, length);
+        if (operand->type == HEED_DATA_NONE)
+            return heed_parse_fail(p, value, "%s= must be followed by a type: %s", row->word,
+                                   row->types >> HEED_DATA_BYTES ? "bytes or bits"
+                                                                 : "f32, f16 or bf16");
+        value += length;
+    }
+    if (value < p->end && *value != '@') {
+        if (row->type == HEED_DATA_NONE && *value++ != ':')
+            return heed_parse_fail(p, value - 1, "unexpected '%c'", value[-1]);
+        operand->along = read_along(&value, p->end) | (row->needs & HEED_ALONG_KEY);
+    }
+    heed_status status = read_operand_strides(p, &value, &operand->strides);
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
+/* Reads NAME:TYPE:SIZES. */
+static heed_status read_array(heed_parser *p, const heed_word *word, const char *value)
+{
+    (void)word;
+    int index = 0;
+    while (index < HEED_ARRAYS_MAX && p->problem.arrays[index].name[0] != '\0')
+        index++;
+    if (index == HEED_ARRAYS_MAX)
+        return heed_parse_fail(p, p->word, "there are more than %d arrays", HEED_ARRAYS_MAX);
+    heed_array *array = &p->problem.arrays[index];
+    size_t length = strcspn(value, ": \t");
+    if (value[length] != ':' || length == 0 || length >= HEED_ARRAY_NAME_SIZE)
+        return heed_parse_fail(p, value,
+                               "array= must be followed by NAME:TYPE:SIZES, with a name of 1 to %d "
+                               "characters",
+                               HEED_ARRAY_NAME_SIZE - 1);
+    memcpy(array->name, value, length);
+    value += length + 1;
+    length = strcspn(value, ": \t");
+    array->type = heed_data_find(value, length);
+    if (array->type == HEED_DATA_NONE || value[length] != ':')
+        return heed_parse_fail(p, value, "a type is missing here: f32:, i32: or bytes:");
+    value += length;
+    heed_status status = HEED_OK;
+    for (array->rank = 0; status == HEED_OK && value < p->end; array->rank++) {
+        if (array->rank == HEED_ARRAY_RANK_MAX || *value != (array->rank == 0 ? ':' : 'x'))
+            return heed_parse_fail(p, value, "sizes are up to %d numbers with x between them",
+                                   HEED_ARRAY_RANK_MAX);
+        value++;
+        status = read_number(p, &value, "size", 1, INT32_MAX, &array->size[array->rank]);
+    }
+    return status;
+}
+
+/* Reads an expression, in double quotes or not; @option is where it belongs. */
+static heed_status read_expression(heed_parser *p, const heed_word *word, const char *value)
+{
+    char *to = word->part == HEED_PART_SCORE ? p->problem.score : p->problem.visible;
+    const char *end = p->end;
+    if (value < end && *value == '"') {
+        value++;
+        end--;
+    }
+    if (value == end)
+        return heed_parse_fail(p, value, "%s must be followed by an expression", word->text);
+    if ((size_t)(end - value) >= HEED_EXPRESSION_SIZE)
+        return heed_parse_fail(p, value, "the expression has %zu characters; the limit is %d",
+                               (size_t)(end - value), HEED_EXPRESSION_SIZE - 1);
+    memcpy(to, value, (size_t)(end - value));
+    p->where[word->part] = value;
+    return HEED_OK;
+}
+
 /* -------------------------------------------------------------------------- */
 /* Table                                                                      */
 /* -------------------------------------------------------------------------- */
@@ -174,6 +346,21 @@ static const heed_word words[] = {
     { "bf16", HEED_PART_TYPE, read_type, HEED_BF16 },
     { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT },
     { "causal=", HEED_PART_MASK, read_alignment, 0 },
+    { "align=", HEED_PART_ALIGN, read_align, 0 },
+    { "window=", HEED_PART_WINDOW, read_window, 0 },
+    { "chunk=", HEED_PART_CHUNK, read_chunk, 0 },
+    { "softcap=", HEED_PART_SOFTCAP, read_softcap, 0 },
+    { "bias=", HEED_PART_BIAS, read_operand, HEED_OPERAND_BIAS },
+    { "alibi", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES },
+    { "alibi=", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES },
+    { "sinks", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS },
+    { "sinks=", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS },
+    { "starts", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS },
+    { "starts=", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS },
+    { "shown=", HEED_PART_SHOWN, read_operand, HEED_OPERAND_SHOWN },
+    { "array=", HEED_PART_ARRAYS, read_array, 0 },
+    { "score=", HEED_PART_SCORE, read_expression, 0 },
+    { "visible=", HEED_PART_VISIBLE, read_expression, 0 },
     { "scale=", HEED_PART_SCALE, read_scale, 0 },
     { "acc=", HEED_PART_ACCUMULATE, read_accumulate, 0 },
     { "layout=", HEED_PART_LAYOUT, read_layout, 0 },

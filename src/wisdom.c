@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "operand.h"
 #include "plan.h"
 #include "problem.h"
 #include "wisdom.h"
@@ -53,6 +54,28 @@ static uint64_t mix_strides(uint64_t hash, heed_strides strides)
     return mix(hash, (uint64_t)strides.head);
 }
 
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    for (; *text != '\0'; text++)
+        hash = mix(hash, (uint64_t)(unsigned char)*text);
+    return hash;
+}
+
+static uint64_t mix_operands(uint64_t hash, const heed_problem *problem)
+{
+    uint32_t softcap;
+    memcpy(&softcap, &problem->softcap, sizeof softcap);
+    hash = mix(hash, softcap);
+    for (int i = 0; i < HEED_OPERANDS; i++) {
+        const heed_operand *operand = heed_problem_operand(problem, i);
+        hash = mix(hash, (uint64_t)operand->type << 8 | operand->along);
+        hash = mix_strides(hash, operand->strides);
+    }
+    for (int i = 0; i < HEED_ARRAYS_MAX; i++)
+        hash = mix_text(hash, problem->arrays[i].name);
+    return mix_text(mix_text(hash, problem->score), problem->visible);
+}
+
 /* Equal problems, by heed_problem_equal(), have equal hashes. */
 static uint64_t hash_problem(const heed_problem *problem)
 {
@@ -68,6 +91,11 @@ static uint64_t hash_problem(const heed_problem *problem)
     hash = mix(hash, (uint64_t)problem->dim_qk);
     hash = mix(hash, (uint64_t)problem->dim_v);
     hash = mix(hash, (uint64_t)problem->accumulate << 32 | scale);
+    hash = mix(hash, (uint64_t)problem->window.sides << 8 | (uint64_t)problem->align);
+    hash = mix(hash, (uint64_t)problem->window.left);
+    hash = mix(hash, (uint64_t)problem->window.right);
+    hash = mix(hash, (uint64_t)problem->chunk);
+    hash = mix_operands(hash, problem);
     hash = mix_strides(hash, problem->q);
     hash = mix_strides(hash, problem->k);
     hash = mix_strides(hash, problem->v);

@@ -186,7 +186,7 @@ extern const cli_option cli_device_options[], cli_machine_options[];
 /* Rows that say in @about what the verb takes the value for. */
 #define CLI_OPTION_SEED(about) OPT_INTEGER("seed", 0, "N", 0, 9007199254740992, "1", about)
 #define CLI_OPTION_MARGIN(about) OPT_REAL("margin", 0, "PERCENT", 0.1, 100, "1", about)
-#define CLI_OPTION_MASK(about) OPT_CHOICE("mask", 'm', "MASK", cli_mask_names, "none", about)
+#define CLI_OPTION_MASK(about) OPT_ROW("mask", 'm', CLI_TEXT, "WORDS", 0, 0, NULL, "none", about)
 #define CLI_OPTION_WISDOM_READ(about) OPT_PATH("wisdom", 'w', "FILE", about)
 
 /* cli_device() returns the device that --device asks for, else HEED_DEVICE: "cpu", "cuda",

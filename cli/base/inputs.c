@@ -10,12 +10,9 @@
 const char *const cli_type_names[] = { "f32", "f16", "bf16", NULL };
 static const heed_type types[] = { HEED_F32, HEED_F16, HEED_BF16 };
 
-const char *const cli_mask_names[] = { "none", "causal", "causal=tl", "causal=br", NULL };
-static const heed_mask masks[] = { HEED_MASK_NONE, HEED_MASK_CAUSAL_TOP_LEFT,
-                                   HEED_MASK_CAUSAL_TOP_LEFT, HEED_MASK_CAUSAL_BOTTOM_RIGHT };
-#define MASK_CAUSAL 1 /* the choice that is only right where queries = keys */
-
 const char *const cli_layout_names[] = { "bshd", "bhsd", NULL };
+
+#define MASK_SIZE 128 /* of what --mask says */
 
 /* The dimensions of the arrays. */
 enum {
@@ -386,15 +383,34 @@ static heed_strides strides_in(const cli_input *input, cli_layout layout)
                       size_of(input, layout, DIM));
 }
 
+/* Takes the mask that --mask says, in the words of a spec, into a problem with all else. */
+static cli_exit read_mask(heed_problem *problem, const cli_args *args)
+{
+    const char *words = cli_args_text(args, "mask");
+    char spec[HEED_SPEC_SIZE + MASK_SIZE];
+    heed_problem masked;
+    if (!words || strcmp(words, "none") == 0)
+        return CLI_OK;
+    if (strlen(words) >= MASK_SIZE) {
+        cli_error("--mask has %zu characters; the limit is %d", strlen(words), MASK_SIZE - 1);
+        return CLI_USAGE;
+    }
+    size_t length = heed_problem_print(problem, spec, HEED_SPEC_SIZE);
+    snprintf(spec + length, MASK_SIZE, " %s", words);
+    heed_status status = heed_problem_parse(&masked, spec);
+    if (status != HEED_OK)
+        return cli_fail(status, "--mask");
+    *problem = masked;
+    return CLI_OK;
+}
+
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args)
 {
     const cli_input *q = &inputs->q, *k = &inputs->k, *v = &inputs->v;
     cli_layout layout = inputs->layout;
-    int mask = cli_args_choice(args, "mask");
     *problem = (heed_problem){
         .size = sizeof(heed_problem),
         .type = q->tensor.type,
-        .mask = masks[mask],
         .batch = size_of(q, layout, BATCH),
         .heads_q = size_of(q, layout, HEADS),
         .heads_kv = size_of(k, layout, HEADS),
@@ -409,11 +425,11 @@ cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, con
     };
     problem->o = strides_of(layout, problem->seq_q, problem->heads_q, problem->dim_v);
     warn_of_layout(inputs, args);
-    if (mask == MASK_CAUSAL && problem->seq_q != problem->seq_k) {
-        cli_error("--mask causal: there are %lld queries and %lld keys; say causal=tl or causal=br",
-                  (long long)problem->seq_q, (long long)problem->seq_k);
-        return CLI_USAGE;
-    }
-    heed_status status = heed_problem_normalize(problem, problem);
-    return status == HEED_OK ? CLI_OK : cli_fail(status, "the arrays");
+    heed_status status = heed_problem_check(problem);
+    if (status != HEED_OK)
+        return cli_fail(status, "the arrays");
+    cli_exit code = read_mask(problem, args);
+    if (code == CLI_OK)
+        heed_problem_normalize(problem, problem);
+    return code;
 }

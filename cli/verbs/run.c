@@ -292,9 +292,9 @@ static const cli_option options[] = {
                "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
                "integers in .npy files are read as bfloat16 [default: the type of the arrays]"),
     CLI_OPTION_MASK(
-        "Which keys a query sees. causal needs as many queries as keys; causal=tl aligns the "
-        "triangle top left, "
-        "causal=br bottom right"),
+        "Which keys a query sees, in the words of a spec, such as 'causal window=1024:': "
+        "causal needs as many queries as keys; causal=tl is aligned top left, "
+        "causal=br bottom right; window=L:R, chunk=N, align=br"),
     OPT_REAL("scale", 0, "X", -3e38, 3e38, NULL,
              "Factor of the logits [default, and 0: 1/sqrt(dim)]"),
     CLI_OPTION_KERNEL,

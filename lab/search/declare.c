@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/mask.h"
 #include "lab/search/expression.h"
 #include "lab/trial/launch.h"
 
@@ -111,7 +112,9 @@ static void take_kind(lab_declared *it, const heed_problem *problem)
 {
     const lab_knob knobs[LAB_DECLARED_KNOBS] = {
         { "HEED_TYPE", problem->type },
-        { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
+        { "HEED_CAUSAL", lab_masked(problem) },
+        { "HEED_HIDES_FIRST", lab_hides_first(problem) },
+        { "HEED_CHUNKED", problem->chunk != 0 },
         { "HEED_DIM_QK", problem->dim_qk },
         { "HEED_DIM_V", problem->dim_v },
     };
@@ -151,5 +154,5 @@ heed_status lab_declare_read(const char *source, const heed_problem *problem,
 bool lab_declare_same_kind(const heed_problem *a, const heed_problem *b)
 {
     return a->type == b->type && a->dim_qk == b->dim_qk && a->dim_v == b->dim_v &&
-           (a->mask == HEED_MASK_NONE) == (b->mask == HEED_MASK_NONE);
+           lab_masks_alike(a, b);
 }

@@ -6,8 +6,9 @@
  * with C's comment signs in the place of the parentheses, in one comment. Each word is a field of a
  * heed_launch_facts and its value: the name of the kernel, else an expression (expression.h)
  * without blanks, over what the source defines as a plain number (#define WARPS 4) and what it is
- * compiled for: HEED_TYPE (a heed_type), HEED_CAUSAL, HEED_DIM_QK, HEED_DIM_V. entry, threads and
- * rows must be there; without the others there are none, and one split.
+ * compiled for: HEED_TYPE (a heed_type), HEED_CAUSAL (there is a mask), HEED_HIDES_FIRST (it hides
+ * first keys of some rows), HEED_CHUNKED (there are chunks), HEED_DIM_QK, HEED_DIM_V. entry,
+ * threads and rows must be there; without the others there are none, and one split.
  */
 #ifndef LAB_DECLARE_H
 #define LAB_DECLARE_H
@@ -16,7 +17,7 @@
 #include "lab/base/error.h"
 #include "lab/trial/candidate.h"
 
-#define LAB_DECLARED_KNOBS 4
+#define LAB_DECLARED_KNOBS 6
 
 typedef struct lab_declared {
     heed_launch_facts launch; /* whose entry lies in this struct: do not copy it */
@@ -25,7 +26,7 @@ typedef struct lab_declared {
 } lab_declared;
 
 /* lab_declare_read() reads what @source says of its launch for problems of the kind of @problem:
- * its type, head dims, and whether there is a mask. Returns HEED_OK; HEED_ERR_INVALID if it says
+ * its type, head dims, and kind of mask. Returns HEED_OK; HEED_ERR_INVALID if it says
  * nothing, or what cannot be understood, with the word in @error. */
 heed_status lab_declare_read(const char *source, const heed_problem *problem,
                              lab_declared *declared, lab_error *error);

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 /* Element types, and masks: query i sees every key, the keys j <= i, or the keys
- * j <= i + seq_k - seq_q. */
+ * j <= i + seq_k - seq_q; of these what a window and chunks leave of them. */
 enum {
     HEED_CANDIDATE_F32 = 0,
     HEED_CANDIDATE_F16 = 1,
@@ -64,6 +64,13 @@ typedef struct heed_candidate_problem {
     heed_candidate_strides k; /* [batch, seq_k, heads_kv, dim_qk] */
     heed_candidate_strides v; /* [batch, seq_k, heads_kv, dim_v] */
     heed_candidate_strides o; /* [batch, seq_q, heads_q, dim_v] */
+    int32_t align;        /* 1: query i stands at position p = i + seq_k - seq_q, as it does with
+                             that mask; else at p = i */
+    int32_t window_sides; /* 1: it sees the keys j >= p - window_left alone; 2: j <= p +
+                             window_right; 3: both */
+    int64_t window_left;
+    int64_t window_right;
+    int64_t chunk; /* not 0: it sees those with floor(j / chunk) = floor(p / chunk) alone */
 } heed_candidate_problem;
 
 /* The data of one execution. Inputs are read-only, and what lies around the tensors may not be

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/base/mask.h"
 #include "lab/trial/explain.h"
 #include "lab/trial/host.h"
 #include "lab/trial/pages.h"
@@ -268,7 +269,12 @@ static heed_candidate_problem wire_problem(const heed_problem *p)
                                      .q = wire_strides(&p->q),
                                      .k = wire_strides(&p->k),
                                      .v = wire_strides(&p->v),
-                                     .o = wire_strides(&p->o) };
+                                     .o = wire_strides(&p->o),
+                                     .align = (int32_t)p->align,
+                                     .window_sides = (int32_t)p->window.sides,
+                                     .window_left = p->window.left,
+                                     .window_right = p->window.right,
+                                     .chunk = p->chunk };
 }
 
 /* Is @p of the kind that the candidate was made for? */
@@ -279,7 +285,7 @@ static bool is_at_home(const lab_trial *trial, const heed_problem *p)
     return !trial->made_for_one ||
            (p->type == home->type && p->dim_qk == home->dim_qk && p->dim_v == home->dim_v &&
             p->accumulate == home->accumulate && (p->scale < 0) == (home->scale < 0) &&
-            (p->mask == HEED_MASK_NONE) == (home->mask == HEED_MASK_NONE));
+            lab_masks_alike(p, home));
 }
 
 bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *workspace,

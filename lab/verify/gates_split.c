@@ -18,15 +18,31 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* split() of a problem with a window or chunks: one half is aligned top left, the other one bottom
+ * right, which says the same positions only where there are as many keys as queries. */
+static int64_t split_window(const heed_problem *whole, heed_problem half[2])
+{
+    int64_t at = whole->seq_k / 2;
+    bool causal = whole->mask != HEED_MASK_NONE;
+    if (whole->chunk > 0)
+        at -= at % whole->chunk;
+    if (whole->seq_k != whole->seq_q)
+        return 0;
+    half[1].mask = causal ? HEED_MASK_CAUSAL_BOTTOM_RIGHT : HEED_MASK_NONE;
+    half[1].align = causal ? HEED_ALIGN_TOP_LEFT : HEED_ALIGN_BOTTOM_RIGHT;
+    half[0].seq_k = at;
+    half[1].seq_k = whole->seq_k - at;
+    return at;
+}
+
 /* The keys before the result, and those from there on, are two problems of their own, half[0] and
- * half[1], that together see what @whole sees. 0 if there is no such place; a mask that hides the
- * first keys has none. */
+ * half[1], that together see what @whole sees. 0 if there is no such place. */
 static int64_t split(const heed_problem *whole, heed_problem half[2])
 {
     int64_t keys = whole->seq_k, queries = whole->seq_q, at = keys / 2;
     half[0] = half[1] = *whole;
-    if (lab_visible(whole, queries - 1).begin > 0)
-        return 0;
+    if (whole->window.sides != 0 || whole->chunk != 0)
+        return split_window(whole, half);
     if (whole->mask == HEED_MASK_CAUSAL_TOP_LEFT) {
         if (keys < queries)
             return 0;

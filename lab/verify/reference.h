@@ -32,6 +32,9 @@ typedef struct lab_range {
     int64_t end;
 } lab_range;
 
+/* lab_position() returns at which key query @query stands, as masks are aligned. */
+int64_t lab_position(const heed_problem *problem, int64_t query);
+
 /* lab_visible() returns which keys query @query sees. Neither side decreases from one query to the
  * next. lab_visible_count() returns how many they are. lab_visible_to_all() returns those that
  * every query sees. */

@@ -35,6 +35,7 @@ typedef struct heed_job {
     int64_t rows;    /* seq_q * group */
     int64_t blocks;  /* blocks of rows per key/value head */
     int64_t element; /* bytes of one */
+    bool masked;     /* some query does not see all keys */
     float *partial;  /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
                         sum */
 } heed_job;
@@ -153,7 +154,7 @@ static inline const void *heed_job_v(const heed_job *job, const heed_task *task,
 /* The keys that @row sees. */
 static inline heed_interval heed_job_keys(const heed_job *job, int64_t row)
 {
-    if (job->problem->mask == HEED_MASK_NONE)
+    if (!job->masked)
         return (heed_interval){ 0, job->problem->seq_k };
     return heed_problem_keys(job->problem, job->group == 1 ? row : row / job->group);
 }

@@ -19,6 +19,7 @@ void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *c
     job->group = heed_problem_group(problem);
     job->rows = problem->seq_q * job->group;
     job->blocks = heed_div_up(job->rows, cut->block_rows);
+    job->masked = heed_problem_masked(problem);
     job->element = (int64_t)heed_type_size(problem->type);
 }
 

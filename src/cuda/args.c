@@ -41,6 +41,7 @@ static heed_cuda_strides strides_of(const heed_strides *strides)
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
                          const heed_launch_facts *launch)
 {
+    heed_view view = heed_problem_view(problem);
     int64_t heads = problem->batch * problem->heads_kv;
     int64_t rows = problem->seq_q * heed_problem_group(problem);
     int64_t blocks = heed_div_up(rows, launch->rows);
@@ -51,7 +52,10 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .k_stride = strides_of(&problem->k),
         .v_stride = strides_of(&problem->v),
         .o_stride = strides_of(&problem->o),
-        .visible = heed_problem_band(problem).end,
+        .visible = view.first + view.right + 1,
+        .hidden = view.first - view.left,
+        .first = view.first,
+        .chunk = heed_cuda_divide_by((unsigned)view.chunk),
         .rows = (unsigned)rows,
         .seq_q = (unsigned)problem->seq_q,
         .seq_k = (unsigned)problem->seq_k,

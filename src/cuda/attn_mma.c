@@ -91,7 +91,7 @@ int64_t heed_mma_smem(const heed_problem *problem, const int *v)
 {
     int qk = heed_mma_pad(problem->dim_qk), dv = heed_mma_pad(problem->dim_v);
     int64_t q = (int64_t)v[BLOCK_ROWS] * larger(qk, dv) * 2;
-    int64_t bad = problem->mask != HEED_MASK_NONE ? dv * 4 : 0;
+    int64_t bad = heed_problem_masked(problem) ? dv * 4 : 0;
     int64_t stages = (int64_t)v[KEY_GROUPS] * v[STAGES] * v[TILE_KEYS] * (qk + dv) * 2;
     int64_t merge = (int64_t)(v[KEY_GROUPS] - 1) * v[BLOCK_ROWS] * (dv + 8) * 4;
     return q + bad + (stages > merge ? stages : merge);
@@ -147,7 +147,7 @@ static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *
 {
     int dim = larger(heed_mma_pad(problem->dim_qk), heed_mma_pad(problem->dim_v));
     return v[BLOCK_ROWS] == 128 && v[TILE_KEYS] == 48 && dim > 96 &&
-           problem->mask == HEED_MASK_NONE && gpu->arch >= 90;
+           !heed_problem_masked(problem) && gpu->arch >= 90;
 }
 
 /* Registers that a thread can have where @blocks blocks share a multiprocessor's. */
@@ -211,9 +211,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     const int *v = config->value;
     const heed_define defines[] = {
         { "HEED_BF16", problem->type == HEED_BF16 },
-        { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
-        { "HEED_DIM_QK", problem->dim_qk },
-        { "HEED_DIM_V", problem->dim_v },
         { "HEED_UNALIGNED", !result->launch.aligned },
         { "HEED_ACC16", v[HALF_SUMS] == 2 },
         { "HEED_BLOCK_ROWS", v[BLOCK_ROWS] },
@@ -234,7 +231,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     result->launch.threads = heed_mma_threads(v);
     result->launch.smem = heed_mma_smem(problem, v);
     result->launch.registers = heed_mma_cap(v);
-    heed_cuda_facts_define(result, defines, heed_mma_cap(v) ? count : count - 1);
+    heed_cuda_facts_define(result, problem, defines, heed_mma_cap(v) ? count : count - 1);
     return HEED_OK;
 }
 

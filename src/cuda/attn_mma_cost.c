@@ -156,16 +156,17 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     double heads = (double)problem->batch * (double)problem->heads_kv;
     int64_t all_rows = problem->seq_q * heed_problem_group(problem);
-    double rows = (double)all_rows;
     double blocks = (double)heed_div_up(all_rows, v[BLOCK_ROWS]) * heads * v[SPLITS];
     double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, v[TILE_KEYS]), v[SPLITS]);
-    double seen = heed_problem_flops(problem) / (2.0 * heads * rows * (double)problem->seq_k *
-                                                 (double)(problem->dim_qk + problem->dim_v));
+    int64_t most = heed_div_up(heed_problem_most_keys(problem), v[TILE_KEYS]);
+    double seen = (double)heed_problem_pairs(problem) /
+                  ((double)problem->seq_q * (double)problem->seq_k);
 
     /* Tiles that a mask cuts through are computed as a whole, and take longer. */
-    double cut_through = seen < 1 ? (double)heed_div_up(v[BLOCK_ROWS], v[TILE_KEYS]) : 0;
+    int edges = heed_problem_hides_first(problem) ? 2 : 1;
+    double cut_through = seen < 1 ? edges * (double)heed_div_up(v[BLOCK_ROWS], v[TILE_KEYS]) : 0;
     double masked = costs->mask_steps * (double)heed_div_up((int64_t)cut_through, v[KEY_GROUPS]);
-    double longest = tiles / v[KEY_GROUPS] + masked;
+    double longest = (double)heed_div_up(most, v[SPLITS]) / v[KEY_GROUPS] + masked;
     double steps = (tiles * seen + cut_through / 2) / v[KEY_GROUPS] + masked;
     if (v[KEY_GROUPS] > 1)
         steps += 0.5; /* groups do not share tiles out evenly */

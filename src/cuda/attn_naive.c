@@ -46,9 +46,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 {
     const heed_define defines[] = {
         { "HEED_TYPE", problem->type },
-        { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
-        { "HEED_DIM_QK", problem->dim_qk },
-        { "HEED_DIM_V", problem->dim_v },
         { "HEED_W", WARPS },
     };
     (void)kernel;
@@ -57,7 +54,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     result->source = "attn_naive.cu";
     result->launch.entry = "heed_attend";
     result->launch.threads = WARPS * WARP;
-    heed_cuda_facts_define(result, defines, sizeof defines / sizeof *defines);
+    heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
     return HEED_OK;
 }
 

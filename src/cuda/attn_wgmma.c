@@ -128,7 +128,7 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
                              : 0;
     int64_t q = (int64_t)(v[SCHEDULE] == 2 ? 2 : 1) * v[ROW_GROUPS] * HEED_WGMMA_ROWS *
                 larger(qk, dv) * PANEL_ROW;
-    int64_t bad = problem->mask != HEED_MASK_NONE ? BAD_BYTES : 0;
+    int64_t bad = heed_problem_masked(problem) ? BAD_BYTES : 0;
     if (heed_wgmma_pair(v) > 1)
         return heed_div_up(stages, 1024) * 1024 + q + bad + BARRIERS_BYTES + left + bad;
     return heed_div_up(larger(stages, left), 1024) * 1024 + q + bad + BARRIERS_BYTES;
@@ -141,7 +141,7 @@ static int registers_there(const heed_problem *problem, const int *v)
     if (heed_wgmma_resident(v) > 1)
         return 104;
     int registers = shared_by[consumers_of(v)];
-    return consumers_of(v) == 2 && problem->mask != HEED_MASK_NONE ? registers - 8 : registers;
+    return consumers_of(v) == 2 && heed_problem_masked(problem) ? registers - 8 : registers;
 }
 
 /* And those that it needs, about: sums, scores, weights and what is beside these, and the rest. */
@@ -185,7 +185,7 @@ static const char *unfit_problem(const heed_problem *problem)
  * tests/src/cuda/test_configs.c. */
 static bool spills(const heed_problem *problem, const int *v)
 {
-    bool masked = problem->mask != HEED_MASK_NONE,
+    bool masked = heed_problem_masked(problem),
          widest = heed_wgmma_value_columns(problem) == DIM_MAX;
     if (v[STEP_ORDER] == 2 && (widest || (problem->dim_qk > 128 && v[TILE_KEYS] > 96)))
         return true;
@@ -201,7 +201,7 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "stages must be a multiple of the key groups, with order 2 twice that or more";
     if (v[TURNS] != 1 && v[ROW_GROUPS] == 1)
         return "turns are for several row groups";
-    if (v[OWN_TILES] == 2 && (v[KEY_GROUPS] > 1 || problem->mask == HEED_MASK_NONE))
+    if (v[OWN_TILES] == 2 && (v[KEY_GROUPS] > 1 || !heed_problem_masked(problem)))
         return "row groups of their own tiles are without key groups, under a mask";
     if (v[SCHEDULE] == 2 && v[KEY_GROUPS] > 1)
         return "key groups are for blocks of one item";
@@ -256,19 +256,11 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 {
     const int *v = config->value;
     const heed_define defines[] = {
-        { "HEED_BF16", problem->type == HEED_BF16 },
-        { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
-        { "HEED_NEGATE", problem->scale < 0 },
-        { "HEED_DIM_QK", problem->dim_qk },
-        { "HEED_DIM_V", problem->dim_v },
-        { "HEED_ROW_GROUPS", v[ROW_GROUPS] },
-        { "HEED_KEY_GROUPS", v[KEY_GROUPS] },
-        { "HEED_TILE_KEYS", v[TILE_KEYS] },
-        { "HEED_STAGES", v[STAGES] },
-        { "HEED_STEP_ORDER", v[STEP_ORDER] },
-        { "HEED_TURNS", v[TURNS] },
-        { "HEED_OWN_TILES", v[OWN_TILES] },
-        { "HEED_SCHEDULE", v[SCHEDULE] },
+        { "HEED_BF16", problem->type == HEED_BF16 }, { "HEED_NEGATE", problem->scale < 0 },
+        { "HEED_ROW_GROUPS", v[ROW_GROUPS] },        { "HEED_KEY_GROUPS", v[KEY_GROUPS] },
+        { "HEED_TILE_KEYS", v[TILE_KEYS] },          { "HEED_STAGES", v[STAGES] },
+        { "HEED_STEP_ORDER", v[STEP_ORDER] },        { "HEED_TURNS", v[TURNS] },
+        { "HEED_OWN_TILES", v[OWN_TILES] },          { "HEED_SCHEDULE", v[SCHEDULE] },
     };
     (void)kernel;
     (void)machine;
@@ -276,7 +268,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     result->launch.entry = "heed_attend";
     result->launch.threads = threads_of(v);
     result->launch.smem = smem_of(problem, v);
-    heed_cuda_facts_define(result, defines, sizeof defines / sizeof *defines);
+    heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
     return HEED_OK;
 }
 

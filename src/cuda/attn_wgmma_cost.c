@@ -55,22 +55,21 @@ static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem 
                                 const heed_wgmma_costs *costs, const int *v)
 {
     double tiles = (double)heed_div_up(problem->seq_k, v[TILE_KEYS]);
-    double pairs = heed_problem_flops(problem) /
-                   (2.0 * (double)problem->batch * (double)problem->heads_q *
-                    (double)(problem->dim_qk + problem->dim_v));
-    double share = pairs / ((double)problem->seq_q * (double)problem->seq_k);
+    double most = (double)heed_div_up(heed_problem_most_keys(problem), v[TILE_KEYS]);
+    double share = (double)heed_problem_pairs(problem) /
+                   ((double)problem->seq_q * (double)problem->seq_k);
     int64_t rows = (int64_t)HEED_WGMMA_ROWS *
                    (v[OWN_TILES] == 2 ? 1 : v[ROW_GROUPS]); /* that are masked as one */
     int64_t queries = heed_div_up(rows, heed_problem_group(seen));
-    double cut_through = share < 1 ? (double)heed_div_up(queries, v[TILE_KEYS]) : 0;
+    int edges = heed_problem_hides_first(problem) ? 2 : 1;
+    double cut_through = share < 1 ? edges * (double)heed_div_up(queries, v[TILE_KEYS]) : 0;
     double idle = 0.5 *
                   (v[KEY_GROUPS] * heed_wgmma_pair(v) - 1); /* teams do not share out evenly */
     double middle = tiles * share + cut_through * (0.5 + costs->order[v[STEP_ORDER]].mask) + idle;
-    return (
-        item_tiles){ .middle = middle / heed_wgmma_pair(v),
-                     .longest = (tiles + cut_through * costs->order[v[STEP_ORDER]].mask + idle) /
-                                heed_wgmma_pair(v),
-                     .equal = share >= 1 };
+    return (item_tiles){ .middle = middle / heed_wgmma_pair(v),
+                         .longest = (most + cut_through * costs->order[v[STEP_ORDER]].mask + idle) /
+                                    heed_wgmma_pair(v),
+                         .equal = share >= 1 };
 }
 
 static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,

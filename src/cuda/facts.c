@@ -81,10 +81,25 @@ heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, 
     return heed_cuda_facts_for(name, problem, &gpu, facts);
 }
 
-void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_define *defines, size_t count)
+void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *problem,
+                            const heed_define *defines, size_t count)
 {
-    memcpy(facts->defines, defines, count * sizeof *defines);
-    facts->define_count = (int)count;
+    const struct {
+        heed_define define;
+        bool always; /* else only if it is not 0, which kernels take it for without the macro */
+    } common[] = {
+        { { "HEED_MASKED", heed_problem_masked(problem) }, true },
+        { { "HEED_HIDES_FIRST", heed_problem_hides_first(problem) }, false },
+        { { "HEED_CHUNKED", problem->chunk != 0 }, false },
+        { { "HEED_DIM_QK", problem->dim_qk }, true },
+        { { "HEED_DIM_V", problem->dim_v }, true },
+    };
+    facts->define_count = 0;
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (common[i].always || common[i].define.value)
+            facts->defines[facts->define_count++] = common[i].define;
+    memcpy(facts->defines + facts->define_count, defines, count * sizeof *defines);
+    facts->define_count += (int)count;
 }
 
 heed_build heed_cuda_facts_build(const heed_cuda_facts *facts, int arch)

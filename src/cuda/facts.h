@@ -42,8 +42,10 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
                                      const heed_problem *problem, const char *name,
                                      const heed_launch_facts *launch, const heed_cubin *cubin);
 
-/* heed_cuda_facts_define() takes @count macros over, HEED_DEFINES_MAX at most. */
-void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_define *defines, size_t count);
+/* heed_cuda_facts_define() sets the macros that say what @problem is to every kernel (head dims,
+ * mask), and @count others, HEED_DEFINES_MAX in all at most. */
+void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *problem,
+                            const heed_define *defines, size_t count);
 
 /* heed_cuda_facts_build() returns the compilation that @facts describes for @arch; it points into
  * @facts. */

@@ -14,7 +14,7 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
                           const heed_launch_facts *launch)
 {
     int64_t heads = problem->batch * problem->heads_kv;
-    if (problem->mask == HEED_MASK_NONE)
+    if (!heed_problem_masked(problem))
         return 1;
     const heed_order_costs *costs = gpu->costs->order;
     double flops = gpu->multiprocessors * gpu->clock * costs->operations;
@@ -85,7 +85,7 @@ int64_t heed_cuda_section(const heed_problem *problem, const heed_gpu *gpu,
     bool at_once = blocks * heads <= gpu->multiprocessors;
     if (at_once && launch->resident > 1)
         return 1;
-    if (problem->mask == HEED_MASK_NONE || !launch->in_turn || !launch->mapped ||
+    if (!heed_problem_masked(problem) || !launch->in_turn || !launch->mapped ||
         gpu->multiprocessors > BLOCKS_MAX)
         return heed_div_up(heads, heed_div_up(heads, most_heads(problem, gpu, launch)));
     if (at_once)

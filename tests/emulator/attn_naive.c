@@ -16,7 +16,8 @@ extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
     .type = HEED_TYPE,
-    .causal = HEED_CAUSAL,
+    .masked = HEED_MASKED,
+    .hides_first = HEED_HIDES_FIRST,
     .dim_qk = HEED_DIM_QK,
     .dim_v = HEED_DIM_V,
     .rows = HEED_W,

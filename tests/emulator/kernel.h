@@ -11,7 +11,8 @@ typedef struct emulated_kernel {
     const char *name; /* its parameters, for people */
     int type;         /* a heed_type */
     bool half;        /* sums of products in half precision */
-    bool causal;
+    bool masked;
+    bool hides_first; /* compiled for windows and chunks */
     int dim_qk, dim_v;
     uint32_t rows; /* of a block */
     uint32_t threads;

@@ -11,6 +11,13 @@ extern const emulated_kernel mma_d1_unaligned, mma_d32_unaligned, mma_d40_80_una
     mma_d64_unaligned, mma_d64_groups_unaligned, mma_d96_40_unaligned, mma_d128_unaligned,
     mma_d128_groups_unaligned, mma_d192_128_unaligned, mma_d256_unaligned, mma_d64_half_unaligned,
     mma_d96_40_half_unaligned;
+extern const emulated_kernel mma_d64_window, mma_d64_window_unaligned, mma_d40_80_window,
+    mma_d40_80_window_unaligned, naive_window, candidate_window;
+extern const emulated_kernel wgmma_d64_window, wgmma_d64_window_unaligned,
+    wgmma_d64_window_negative, wgmma_d64_window_groups, wgmma_d64_window_groups_unaligned,
+    wgmma_d64_window_groups_negative, wgmma_d128_window, wgmma_d128_window_unaligned,
+    wgmma_d128_window_negative, wgmma_d64_window_pair, wgmma_d64_window_pair_unaligned,
+    wgmma_d64_window_pair_negative;
 extern const emulated_kernel naive_f32, naive_f16, naive_bf16;
 extern const emulated_kernel candidate_f32, candidate_f16;
 extern const emulated_kernel wgmma_d64_cut, wgmma_d64_cut_unaligned, wgmma_d64_cut_negative,
@@ -67,5 +74,14 @@ const emulated_config emulated_configs[] = {
     { &wgmma_d256, &wgmma_d256_unaligned, &wgmma_d256_negative },
     { &wgmma_d96, &wgmma_d96_unaligned, &wgmma_d96_negative },
     { &wgmma_d192_128, &wgmma_d192_128_unaligned, &wgmma_d192_128_negative },
+    { &mma_d64_window, &mma_d64_window_unaligned, NULL },
+    { &mma_d40_80_window, &mma_d40_80_window_unaligned, NULL },
+    { &naive_window, &naive_window, NULL },
+    { &candidate_window, &candidate_window, NULL },
+    { &wgmma_d64_window, &wgmma_d64_window_unaligned, &wgmma_d64_window_negative },
+    { &wgmma_d64_window_groups, &wgmma_d64_window_groups_unaligned,
+      &wgmma_d64_window_groups_negative },
+    { &wgmma_d128_window, &wgmma_d128_window_unaligned, &wgmma_d128_window_negative },
+    { &wgmma_d64_window_pair, &wgmma_d64_window_pair_unaligned, &wgmma_d64_window_pair_negative },
     { NULL, NULL, NULL },
 };

@@ -110,6 +110,24 @@ static void test_options_have_limits(void **state)
     problem.mask = (heed_mask)3;
     assert_refused(&problem, "mask is 3");
     problem = plain();
+    problem.align = (heed_align)2;
+    assert_refused(&problem, "align is 2; it must be 0 (top left) or 1 (bottom right)");
+    problem.align = HEED_ALIGN_BOTTOM_RIGHT;
+    problem.mask = HEED_MASK_CAUSAL_TOP_LEFT;
+    assert_refused(&problem, "align is 1 (bottom right) and mask is 1 (top left)");
+    problem = plain();
+    problem.window.sides = 4;
+    assert_refused(&problem, "window.sides is 4; it must be 0 to 3");
+    problem.window = (heed_window){ HEED_WINDOW_LEFT, 1, 2 };
+    assert_refused(&problem, "window.right is 2; it must be 0 where window.sides has no");
+    problem.window = (heed_window){ HEED_WINDOW_LEFT, -1, 0 };
+    assert_refused(&problem, "window.left is -1; it must be 0 to 2147483648");
+    problem.window = (heed_window){ HEED_WINDOW_RIGHT, 0, HEED_SIZE_MAX + 1 };
+    assert_refused(&problem, "window.right is 2147483649; it must be 0 to 2147483648");
+    problem = plain();
+    problem.chunk = -1;
+    assert_refused(&problem, "chunk is -1; it must be 0 to 2147483648");
+    problem = plain();
     problem.type = HEED_F16;
     problem.accumulate = (heed_accumulate)2;
     assert_refused(&problem, "accumulate is 2; it must be 0 (f32) or 1 (f16)");
@@ -267,6 +285,10 @@ static void test_every_field_tells_problems_apart(void **state)
         "b2 h4/2 s5/7 d3/6 f16 scale=0.5",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=-0.5",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 window=2:",
+        "b2 h4/2 s5/7 d3/6 f16 window=:2 align=tl scale=0.5",
+        "b2 h4/2 s5/7 d3/6 f16 window=:2 align=br scale=0.5",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 chunk=3",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 q=61:12:3",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 k=42:7:3",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 v=84:12:7",
@@ -283,37 +305,97 @@ static void test_every_field_tells_problems_apart(void **state)
 /* Amount of work                                                             */
 /* -------------------------------------------------------------------------- */
 
-/* By heed.h, without any arithmetic on alignments: does query @i see key @j? */
+/* By heed.h, one key after another: does query @i see key @j? */
 static bool sees(const heed_problem *problem, int64_t i, int64_t j)
 {
-    switch (problem->mask) {
-    case HEED_MASK_CAUSAL_TOP_LEFT:
-        return j <= i;
-    case HEED_MASK_CAUSAL_BOTTOM_RIGHT:
-        return j <= i + problem->seq_k - problem->seq_q;
-    default:
-        return true;
+    const heed_window *window = &problem->window;
+    int64_t p = i;
+    if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT ||
+        (problem->mask == HEED_MASK_NONE && problem->align == HEED_ALIGN_BOTTOM_RIGHT))
+        p = i + problem->seq_k - problem->seq_q;
+    if (problem->mask != HEED_MASK_NONE && j > p)
+        return false;
+    if ((window->sides & HEED_WINDOW_LEFT && j < p - window->left) ||
+        (window->sides & HEED_WINDOW_RIGHT && j > p + window->right))
+        return false;
+    return problem->chunk == 0 ||
+           floor((double)j / (double)problem->chunk) == floor((double)p / (double)problem->chunk);
+}
+
+/* What the normal form shows, and heed_problem_flops() counts, is what @problem says. */
+static void check_mask(const heed_problem *problem)
+{
+    heed_problem normal, again;
+    int64_t pairs = 0, most = 0;
+    assert_int_equal(heed_problem_normalize(&normal, problem), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&again, &normal), HEED_OK);
+    assert_true(heed_problem_equal(&normal, &again));
+    bool masked = false, hides = false;
+    for (int64_t i = 0; i < problem->seq_q; i++) {
+        heed_interval keys = heed_problem_keys(&normal, i);
+        assert_true(keys.begin <= keys.end);
+        for (int64_t j = 0; j < problem->seq_k; j++)
+            if ((keys.begin <= j && j < keys.end) != sees(problem, i, j))
+                fail_msg("query %d, key %d: mask %d align %d window %u %d:%d chunk %d, s%d/%d",
+                         (int)i, (int)j, problem->mask, problem->align, problem->window.sides,
+                         (int)problem->window.left, (int)problem->window.right, (int)problem->chunk,
+                         (int)problem->seq_q, (int)problem->seq_k);
+        pairs += keys.end - keys.begin;
+        most = keys.end - keys.begin > most ? keys.end - keys.begin : most;
+        masked |= keys.end - keys.begin < problem->seq_k;
+        hides |= keys.begin > 0;
     }
+    /* 2 batch elements, 4 heads, (3 + 6) multiply-adds of 2 operations per pair */
+    assert_true(heed_problem_flops(problem) == (double)(pairs * 2 * 4 * 9 * 2));
+    assert_true(heed_problem_most_keys(&normal) >= most);
+    assert_true(heed_problem_masked(&normal) || !masked);
+    assert_true(heed_problem_hides_first(&normal) || !hides);
+}
+
+static void check_windows(heed_problem *problem)
+{
+    for (unsigned sides = 0; sides < 4; sides++)
+        for (int64_t left = 0; left <= (sides & HEED_WINDOW_LEFT ? 7 : 0); left++)
+            for (int64_t right = 0; right <= (sides & HEED_WINDOW_RIGHT ? 7 : 0); right++)
+                for (problem->chunk = 0; problem->chunk <= 8; problem->chunk++) {
+                    problem->window = (heed_window){ sides, left, right };
+                    check_mask(problem);
+                }
 }
 
 static void test_flops_and_visible_by_counting(void **state)
 {
     heed_problem problem = plain();
-    for (problem.seq_q = 1; problem.seq_q <= 9; problem.seq_q++)
-        for (problem.seq_k = 1; problem.seq_k <= 9; problem.seq_k++)
-            for (int mask = 0; mask <= 2; mask++) {
-                problem.mask = (heed_mask)mask;
-                int64_t pairs = 0;
-                for (int64_t i = 0; i < problem.seq_q; i++) {
-                    heed_interval keys = heed_problem_keys(&problem, i);
-                    assert_true(keys.begin <= keys.end);
-                    for (int64_t j = 0; j < problem.seq_k; j++)
-                        assert_int_equal(keys.begin <= j && j < keys.end, sees(&problem, i, j));
-                    pairs += keys.end - keys.begin;
+    for (problem.seq_q = 1; problem.seq_q <= 7; problem.seq_q++)
+        for (problem.seq_k = 1; problem.seq_k <= 7; problem.seq_k++)
+            for (int mask = 0; mask <= 2; mask++)
+                for (int align = 0; align <= (mask == 1 ? 0 : 1); align++) {
+                    problem.mask = (heed_mask)mask;
+                    problem.align = (heed_align)align;
+                    check_windows(&problem);
                 }
-                /* 2 batch elements, 4 heads, (3 + 6) multiply-adds of 2 operations per pair */
-                assert_true(heed_problem_flops(&problem) == (double)(pairs * 2 * 4 * 9 * 2));
-            }
+}
+
+/* Masks that show the same keys are one in normal form. */
+static void test_masks_have_one_form(void **state)
+{
+    static const char *const same[][2] = {
+        { "b1 h1 s9 d8 f32 window=:0", "b1 h1 s9 d8 f32 causal" },
+        { "b1 h1 s5/9 d8 f32 window=2:0 align=br", "b1 h1 s5/9 d8 f32 causal=br window=2:" },
+        { "b1 h1 s9 d8 f32 causal window=2:3", "b1 h1 s9 d8 f32 causal window=2:" },
+        { "b1 h1 s9 d8 f32 window=8:8", "b1 h1 s9 d8 f32" },
+        { "b1 h1 s9 d8 f32 window=8:7", "b1 h1 s9 d8 f32 window=:7" },
+        { "b1 h1 s9 d8 f32 chunk=9 align=br", "b1 h1 s9 d8 f32" },
+        { "b1 h1 s5/9 d8 f32 chunk=5 causal=tl", "b1 h1 s5/9 d8 f32 causal=tl" },
+        { "b1 h1 s9 d8 f32 chunk=4 window=3:5", "b1 h1 s9 d8 f32 chunk=4" },
+        { "b1 h1 s5/9 d8 f32 causal align=br", "b1 h1 s5/9 d8 f32 causal=br" },
+        { "b1 h1 s9/5 d8 f32 window=9: align=tl", "b1 h1 s9/5 d8 f32" },
+    };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        heed_problem a = parsed(same[i][0]), b = parsed(same[i][1]);
+        if (!heed_problem_equal(&a, &b))
+            fail_msg("%s is not %s", same[i][0], same[i][1]);
+    }
 }
 
 static void test_flops_of_the_largest(void **state)
@@ -322,6 +404,12 @@ static void test_flops_of_the_largest(void **state)
     assert_true(heed_problem_flops(&problem) == 4 * (0x1p61 + 0x1p30));
     problem = parsed("b1 h1 s2147483648 d1 f16");
     assert_true(heed_problem_flops(&problem) == 4 * 0x1p62);
+    problem = parsed("b1 h1 s2147483648 d1 f16 chunk=1");
+    assert_true(heed_problem_flops(&problem) == 4 * 0x1p31);
+    problem = parsed("b1 h1 s2147483648 d1 f16 causal chunk=2 window=0:");
+    assert_true(heed_problem_flops(&problem) == 4 * 0x1p31);
+    problem = parsed("b1 h1 s2147483648 d1 f16 window=1:1");
+    assert_true(heed_problem_flops(&problem) == 4 * (3 * 0x1p31 - 2));
     problem = parsed("b1 h1 s1/2147483648 d1 f16 causal=br");
     assert_true(heed_problem_flops(&problem) == 4 * 0x1p31);
 }
@@ -371,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_alignments_are_one_where_queries_are_keys),
         cmocka_unit_test(test_every_field_tells_problems_apart),
         cmocka_unit_test(test_flops_and_visible_by_counting),
+        cmocka_unit_test(test_masks_have_one_form),
         cmocka_unit_test(test_flops_of_the_largest),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_types),

@@ -83,6 +83,20 @@ static float random_scale(source *s)
     return isfinite(scale) ? scale : 1;
 }
 
+static void random_window(source *s, heed_problem *p)
+{
+    if (p->mask != HEED_MASK_CAUSAL_TOP_LEFT)
+        p->align = (heed_align)below(s, 2);
+    p->window.sides = (unsigned)below(s, 4);
+    if (p->window.sides & HEED_WINDOW_LEFT)
+        p->window.left = below(s, 9) ? random_size(s) - 1 : HEED_SIZE_MAX;
+    if (p->window.sides & HEED_WINDOW_RIGHT)
+        p->window.right = below(s, 9) ? random_size(s) - 1 : 0;
+    if (p->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && below(s, 2))
+        p->align = HEED_ALIGN_BOTTOM_RIGHT;
+    p->chunk = below(s, 2) ? random_size(s) : 0;
+}
+
 static heed_problem random_problem(source *s)
 {
     heed_problem p = { .size = sizeof p,
@@ -96,6 +110,8 @@ static heed_problem random_problem(source *s)
     p.dim_qk = 1 + below(s, HEED_DIM_MAX);
     p.dim_v = below(s, 2) ? p.dim_qk : 1 + below(s, HEED_DIM_MAX);
     p.scale = random_scale(s);
+    if (below(s, 2))
+        random_window(s, &p);
     p.accumulate = p.type == HEED_F16 && below(s, 2) ? HEED_ACC_F16 : HEED_ACC_F32;
     if (below(s, 3)) {
         const int64_t queries[3] = { p.batch, p.seq_q, p.heads_q };
@@ -184,6 +200,9 @@ static void test_canonical_form(void **state)
         { "b1 h1 s4 d64 f32 scale=1e+30", "b1 h1 s4 d64 f32 scale=1e+30" },
         { "b1 h2 s4 d64 f32 causal=br", "b1 h2 s4 d64 f32 causal" },
         { "b1 h2 s4 d64 f32 causal=tl", "b1 h2 s4 d64 f32 causal" },
+        { "b1 h2 s4/5 d64 f32 window=:2 align=br", "b1 h2 s4/5 d64 f32 window=:2 align=br" },
+        { "b1 h2 s8 d64 f32 chunk=3 align=br window=1:1", "b1 h2 s8 d64 f32 window=1:1 chunk=3" },
+        { "b1 h2 s8/9 d64 f32 align=br", "b1 h2 s8/9 d64 f32" },
         { "b1 h2 s4/5 d64 f32 causal=tl", "b1 h2 s4/5 d64 f32 causal=tl" },
         { "b1 h2 s4/5 d64 f32 causal=br", "b1 h2 s4/5 d64 f32 causal=br" },
         { "b1 h2 s4 d64 f32 layout=bshd", "b1 h2 s4 d64 f32" },
@@ -334,6 +353,24 @@ static const struct {
     { "causal= must be followed by tl (top left) or br (bottom right)",
       "b1 h8 s4 d4 f16 causal=", "                       ^" },
     { "causal= must be followed by", "b1 h8 s4 d4 f16 causal=tlx", "                       ^" },
+    { "window= must be followed by L:R, L: or :R", "b1 h8 s4 d4 f16 window=3",
+      "                       ^" },
+    { "window= must be followed by", "b1 h8 s4 d4 f16 window=:", "                       ^" },
+    { "the window's left side: a number of 0 to", "b1 h8 s4 d4 f16 window=-1:2",
+      "                       ^" },
+    { "the window's right side is 2147483649; it must be 0 to 2147483648",
+      "b1 h8 s4 d4 f16 window=:2147483649", "                        ^" },
+    { "unexpected 'x'", "b1 h8 s4 d4 f16 window=3x:2", "                        ^" },
+    { "unexpected ':'", "b1 h8 s4 d4 f16 window=3:2:1", "                          ^" },
+    { "chunk is 0; it must be 1 to", "b1 h8 s4 d4 f16 chunk=0", "                      ^" },
+    { "align= must be followed by tl", "b1 h8 s4 d4 f16 align=up", "                      ^" },
+    { "align is 1 (bottom right) and mask is 1 (top left)", "b1 h8 s4/5 d4 f16 causal=tl align=br",
+      "                            ^" },
+    { "a window with 4 queries and 5 keys needs an alignment: align=tl or align=br",
+      "b1 h8 window=3: s4/5 d4 f16", "      ^" },
+    { "a chunk with 4 queries and 5 keys needs", "b1 h8 chunk=3 s4/5 d4 f16", "      ^" },
+    { "unknown word \"windwo=3:\"; did you mean window=?",
+      "b1 h8 s4 d4 f16 windwo=3:", "                ^" },
     { "causal with 4 queries and 5 keys needs an alignment: causal=tl or causal=br",
       "b1 h8 causal s4/5 d4 f16", "      ^" },
     { "acc= must be followed by f32 or f16", "b1 h8 s4 d4 f16 acc=bf16", "                    ^" },

@@ -9,6 +9,7 @@
 #include "bench/candidate.h"
 #include "src/message.h"
 #include "verify/mutants/device.h"
+#include "base/mask.h"
 
 /* A kernel of the suite. Its code depends on the kind of problem, so a trial is opened for each. */
 typedef struct mistaken {
@@ -22,7 +23,7 @@ typedef struct mistaken {
 static bool same_kind(const heed_problem *a, const heed_problem *b)
 {
     return a->type == b->type && a->dim_qk == b->dim_qk && a->dim_v == b->dim_v &&
-           (a->mask == HEED_MASK_NONE) == (b->mask == HEED_MASK_NONE);
+           lab_masks_alike(a, b);
 }
 
 static void close_trial(mistaken *it)

@@ -253,7 +253,7 @@ static const cli_option options[] = {
     OPT_PATH("v", 0, "FILE", "Values of V"),
     CLI_OPTION_LAYOUT,
     OPT_CHOICE("type", 0, "TYPE", cli_type_names, NULL, "Round the values from files to this type"),
-    CLI_OPTION_MASK("Mask of the problem that files make"),
+    CLI_OPTION_MASK("Mask of the problem that files make, in the words of a spec"),
     OPT_REAL("scale", 0, "X", 0, 0, NULL,
              "Logit scale of the problem that files make [default: 1/sqrt(dim)]"),
     OPT_FLAG("list", 'l', "List the gates and the kinds of values instead"),

@@ -64,7 +64,12 @@ static heed_problem problem_of(const heed_candidate_problem *p)
                            .q = strides_of(&p->q),
                            .k = strides_of(&p->k),
                            .v = strides_of(&p->v),
-                           .o = strides_of(&p->o) };
+                           .o = strides_of(&p->o),
+                           .align = (heed_align)p->align,
+                           .window = { .sides = (unsigned)p->window_sides,
+                                       .left = p->window_left,
+                                       .right = p->window_right },
+                           .chunk = p->chunk };
 }
 
 /* Makes the plan for the problem of the orders. False if the candidate cannot do it, which was

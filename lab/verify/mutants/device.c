@@ -3,6 +3,8 @@
  */
 #include "lab/verify/mutants/device.h"
 
+#include "lab/base/mask.h"
+
 #define WARPS 4
 #define TILE 32
 
@@ -99,7 +101,7 @@ const char *lab_device_source(void)
 lab_device_code lab_device_code_of(const heed_problem *problem, int mistake)
 {
     return (lab_device_code){
-        .defines = { { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
+        .defines = { { "HEED_CAUSAL", lab_masked(problem) },
                      { "HEED_DIM_QK", problem->dim_qk },
                      { "HEED_DIM_V", problem->dim_v },
                      { "HEED_W", WARPS },

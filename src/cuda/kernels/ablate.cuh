@@ -22,9 +22,9 @@
 #define ABLATE_NO_OVERLAP 8    /* nothing is loaded while a tile is worked on */
 #define ABLATE_UNROLLED 9      /* eight steps of the main loop one after another in the code */
 #define ABLATE_MASKED 10       /* all tiles are masked, needed or not */
-#define ABLATE_DELAY 11 /* HEED_DELAY / 65536 of a block's time is spent waiting at its end */
-#define ABLATE_NO_LOADS 12     /* tiles of K and V but the first are the first ones again */
-#define ABLATE_TINY_BLOCKS 13  /* of one warp; on a CPU, tasks of one row */
+#define ABLATE_DELAY 11       /* HEED_DELAY / 65536 of a block's time is spent waiting at its end */
+#define ABLATE_NO_LOADS 12    /* tiles of K and V but the first are the first ones again */
+#define ABLATE_TINY_BLOCKS 13 /* of one warp; on a CPU, tasks of one row */
 #define ABLATE_MISPREDICTED 14 /* on a CPU: a branch at each exponential that nothing predicts */
 
 #ifndef HEED_ABLATE

@@ -9,7 +9,7 @@
  * their parts, or heed_combine does. Here is how a block walks through its tiles; mma_*.cuh has the
  * work on a tile.
  *
- * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_CAUSAL), head dims
+ * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether addresses may be no multiples of 16 (HEED_UNALIGNED):
  *
  *     HEED_BLOCK_ROWS     rows of a block             16 or 32 for each warp of a group
@@ -175,7 +175,7 @@ HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
 {
     ptx_cp_async_wait(HEED_STAGES - 2);
-    if (HEED_CAUSAL && !fast && is_partial(w, j) && !ABLATED(ABLATE_NO_STAGING))
+    if (HEED_MASKED && !fast && is_partial(w, j) && !ABLATED(ABLATE_NO_STAGING))
         clean_v(&w->at, stage_of(w, j) + K_BYTES, w->bad_smem, tile_key(&w->at, j));
     group_barrier(&w->at);
     load_step(w, j + HEED_STAGES - 1, fast, aligned);
@@ -198,7 +198,7 @@ HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
     return direct_source(w, w->v, 2 * w->args->v_stride.seq, j,
-                         HEED_CAUSAL && !fast && is_partial(w, j));
+                         HEED_MASKED && !fast && is_partial(w, j));
 #else
     (void)fast;
     return stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16);
@@ -365,7 +365,7 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     HEED_UNROLL
     for (u32 j = 0; j < HEED_STAGES - 1; j++)
         load_step(w, j, 0, aligned);
-    if (HEED_CAUSAL)
+    if (HEED_MASKED)
         for (u32 i = at->group * GROUP_THREADS + at->thread; i < V_PAD; i += THREADS)
             ptx_st_shared_4(w->bad_smem + i * 4, NO_KEY);
     ptx_cp_async_wait(HEED_STAGES - 2 + K_AHEAD);
@@ -385,9 +385,9 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
 HEED_DEVICE void store(const walk *w, const place *at, state *st, const int aligned)
 {
     normalize(st);
-    if (HEED_CAUSAL && HEED_KEY_GROUPS == 1 && ABLATED(ABLATE_NO_STAGING))
+    if (HEED_MASKED && HEED_KEY_GROUPS == 1 && ABLATED(ABLATE_NO_STAGING))
         ptx_barrier(); /* values were looked at after the last one */
-    if (HEED_CAUSAL)
+    if (HEED_MASKED)
         spoil(w->args, at, st, w->bad_smem);
     if (w->args->splits.value > 1) {
         store_partial(w->args, at, st);

@@ -6,7 +6,7 @@
  * mask; nothing is staged, and elements are read one by one, so no address need be aligned to more
  * than its element.
  *
- * Compile-time parameters: HEED_TYPE (0 float32, 1 float16, 2 bfloat16), HEED_CAUSAL, HEED_DIM_QK,
+ * Compile-time parameters: HEED_TYPE (0 float32, 1 float16, 2 bfloat16), HEED_MASKED, HEED_DIM_QK,
  * HEED_DIM_V. Columns and rows are as in args.cuh; a block has HEED_W warps. Beside them
  * HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
  *

@@ -10,7 +10,7 @@
  * first. This file has what a block does with its work items; wgmma_walk.cuh has the main loop of a
  * warpgroup, wgmma_tile.cuh and softmax.cuh its steps, wgmma_merge.cuh the merge.
  *
- * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_CAUSAL), head dims
+ * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether the scale is negative (HEED_NEGATE):
  *
  *     HEED_ROW_GROUPS  row groups               64 rows each
@@ -101,7 +101,7 @@ HEED_DEVICE void finish(walk *w, state *st)
     place *at = &w->at;
     normalize(st);
     u32 own = given_up(&w->m->args, at, st);
-    if (HEED_CAUSAL && HEED_SCHEDULE == 2)
+    if (HEED_MASKED && HEED_SCHEDULE == 2)
         ptx_mbarrier_arrive(done_barrier());
     store_o(w->m, at, st, w->round, own, w->q);
     store_lse(&w->m->args, at, st, own); /* nothing of O waits for where it is */
@@ -173,12 +173,12 @@ HEED_DEVICE void make_other_barriers(void)
     for (u32 i = 0; i < HEED_STAGES; i++) {
         ptx_mbarrier_init(stage_barrier(K_EMPTY, i), 4 * HEED_ROW_GROUPS);
         ptx_mbarrier_init(stage_barrier(V_EMPTY, i), 4 * HEED_ROW_GROUPS);
-        if (HEED_CAUSAL)
+        if (HEED_MASKED)
             ptx_mbarrier_init(stage_barrier(V_CLEAN, i), CLEANERS);
     }
     for (u32 i = 0; i < HEED_ROW_GROUPS * Q_BUFFERS; i++)
         ptx_mbarrier_init(group_barrier(Q_EMPTY, i), 1);
-    if (HEED_CAUSAL)
+    if (HEED_MASKED)
         ptx_mbarrier_init(done_barrier(), CONSUMER_THREADS);
     if (PAIR > 1)
         ptx_mbarrier_init(left_barrier(), 1);
@@ -202,7 +202,7 @@ HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
     } else if (warp == CLEAN_WARP && first) {
         make_other_barriers();
     }
-    if (HEED_CAUSAL && warp >= CLEAN_WARP)
+    if (HEED_MASKED && warp >= CLEAN_WARP)
         clear_bad(ptx_thread() - CLEAN_WARP * 32);
     ptx_warp_barrier();
 }

@@ -129,8 +129,9 @@ HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, c
                                             : (m->top[r] + ptx_lg2(m->sum[r])) * LN_2);
 }
 
-/* Makes rows of @head anew, those whose bits are set in @anew: the whole warp, whose lanes have stored
- * them before. COMBINE_ROWS bits are of rows from @row on, so many more of those @step further. */
+/* Makes rows of @head anew, those whose bits are set in @anew: the whole warp, whose lanes have
+ * stored them before. COMBINE_ROWS bits are of rows from @row on, so many more of those @step
+ * further. */
 HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 step, u32 anew)
 {
     u32 batch = divide(head, args->heads_kv);
@@ -142,9 +143,9 @@ HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 st
                        head - batch * args->heads_kv.value);
 }
 
-/* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on: the whole warp. Returns which of them
- * are to be made anew, a bit for each; that is found after they have been stored, when nothing waits
- * for it. */
+/* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on: the whole warp. Returns which of
+ * them are to be made anew, a bit for each; that is found after they have been stored, when nothing
+ * waits for it. */
 HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32 rows)
 {
     part_batch part;

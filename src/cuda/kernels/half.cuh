@@ -25,7 +25,8 @@ typedef u32 half_sum[2];
 typedef float half_sum[4];
 #endif
 
-/* In place of products: a multiply-add, so that the operands are needed, and no two sums the same. */
+/* In place of products: a multiply-add, so that the operands are needed, and no two sums the same.
+ */
 #if HEED_ABLATE == ABLATE_NO_PRODUCTS && HEED_ACC16
 HEED_DEVICE void half_mma_not(half_sum d, const u32 a[4], const u32 b[2])
 {

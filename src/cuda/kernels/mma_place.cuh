@@ -53,7 +53,8 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
     at->tile_end = seen.end;
     at->tile_full = seen.full_end;
     if (args->splits.value > 1) {
-        u32 tiles = (args->seq_k + (HEED_TILE_KEYS - 1)) / HEED_TILE_KEYS - seen.begin;
+        u32 last = (args->seq_k + (HEED_TILE_KEYS - 1)) / HEED_TILE_KEYS;
+        u32 tiles = (HEED_HIDES_FIRST ? seen.end : last) - seen.begin;
         u32 share = divide(tiles + args->splits.value - 1, args->splits);
         u32 end = seen.begin + (at->split + 1) * share;
         at->tile_begin = seen.begin + at->split * share;

@@ -13,7 +13,7 @@
 #define GROUP_THREADS (32 * HEED_GROUP_WARPS)
 #define THREADS (GROUP_THREADS * HEED_KEY_GROUPS)
 #define WARP_ROWS (HEED_BLOCK_ROWS / HEED_GROUP_WARPS)
-#define ROWS16 (WARP_ROWS / 16) /* tiles of 16 rows per warp */
+#define ROWS16 (WARP_ROWS / 16)    /* tiles of 16 rows per warp */
 #define KEYS8 (HEED_TILE_KEYS / 8) /* of 8 keys per tile */
 #define KEYS16 (HEED_TILE_KEYS / 16)
 #define QK16 (QK_PAD / 16)
@@ -23,7 +23,7 @@
  * group, which later hold what the groups merge. */
 #define O_PAD (QK_PAD > V_PAD ? QK_PAD : V_PAD)
 #define Q_BYTES (HEED_BLOCK_ROWS * O_PAD * 2)
-#define BAD_BYTES (HEED_CAUSAL ? V_PAD * 4 : 0)
+#define BAD_BYTES (HEED_MASKED ? V_PAD * 4 : 0)
 #define K_BYTES (HEED_TILE_KEYS * QK_PAD * 2)
 #define V_BYTES (HEED_TILE_KEYS * V_PAD * 2)
 #define STAGE_BYTES (K_BYTES + V_BYTES)

@@ -1,6 +1,6 @@
 /*
- * mma_store.cuh - the epilogue of attn_mma.cu: groups are merged, rows normalized, O and LSE stored,
- * and the parts of blocks that split the keys merged
+ * mma_store.cuh - the epilogue of attn_mma.cu: groups are merged, rows normalized, O and LSE
+ * stored, and the parts of blocks that split the keys merged
  */
 #ifndef HEED_MMA_STORE_CUH
 #define HEED_MMA_STORE_CUH
@@ -101,13 +101,18 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            /* A row without any weight is zero, whatever its values are. A mask that hides the first
-             * keys of a row would need to know more than each column's first bad key. */
-            u32 limit = st->sum[mt][h] == 0.0f ? 0 : row_keys(args, at, mt, h).end;
+            /* A row without any weight is zero, whatever its values are. One that does not see a
+             * column's first bad key may see another one: its sum becomes NaN, so that it is made
+             * anew. */
+            key_range seen = row_keys(args, at, mt, h);
+            u32 limit = st->sum[mt][h] == 0.0f ? 0 : seen.end;
             HEED_UNROLL
-            for (int i = 0; i < V8 * 2; i++)
+            for (int i = 0; i < V8 * 2; i++) {
                 if (bad[i / 2][i % 2] < limit)
                     st->o[mt][i / 2][2 * h + i % 2] = ptx_as_f32(0x7fffffffu);
+                if (HEED_HIDES_FIRST && bad[i / 2][i % 2] < seen.begin)
+                    st->sum[mt][h] = ptx_as_f32(0x7fffffffu);
+            }
         }
     }
 }
@@ -164,8 +169,9 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     u32 first = at.row + ptx_thread() / 32 * COMBINE_ROWS, anew = 0, turn = 0;
     HEED_NO_UNROLL
     for (u32 row = first; row < end; row += step, turn += COMBINE_ROWS)
-        anew |= combine_rows(args, at.head, row, end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS)
-                << turn;
+        anew |=
+            combine_rows(args, at.head, row, end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS)
+            << turn;
     if (anew)
         remake_rows(args, at.head, first, step, anew);
 }

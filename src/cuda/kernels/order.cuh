@@ -24,7 +24,7 @@ HEED_DEVICE item find_item(const heed_cuda_args *args, u32 number)
                                                                          : args->rest;
     found.block = divide(within, heads);
     found.head = begin + within - found.block * heads.value;
-    if (HEED_CAUSAL)
+    if (HEED_MASKED)
         found.block = args->blocks - 1 - found.block;
     return found;
 }

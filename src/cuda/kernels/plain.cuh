@@ -3,16 +3,16 @@
  *
  * The warp takes the keys 32 at a time: each lane computes the score of one of them; the softmax is
  * the online one; then all lanes together add up the values, each the columns lane, lane + 32, ...
- * The maximum is that of the scores, and is taken off before the scale. Sums are made in parts, each
- * of which is rounded less often: of products over the head dim in two, of values over 32 keys,
- * then over PLAIN_PART times as many, then over all.
+ * The maximum is that of the scores, and is taken off before the scale. Sums are made in parts,
+ * each of which is rounded less often: of products over the head dim in two, of values over 32
+ * keys, then over PLAIN_PART times as many, then over all.
  *
  * This is all that attn_naive.cu does. Faster kernels do so with rows that they give up. Their
- * weights are 2^(score * scale - maximum), with a maximum that is itself a product, rounded: at 2^24
- * by up to 1, at 2^31 by 128, which makes the weights infinite or zero. So whoever has the sum of a
- * row in the end makes it anew if its maximum is that large, or if the sum is zero, which it is if
- * all logits are far below zero, or NaN. So rows with NaN in their tensors are made twice, for the
- * same result, and rows that see no key at no cost.
+ * weights are 2^(score * scale - maximum), with a maximum that is itself a product, rounded: at
+ * 2^24 by up to 1, at 2^31 by 128, which makes the weights infinite or zero. So whoever has the sum
+ * of a row in the end makes it anew if its maximum is that large, or if the sum is zero, which it
+ * is if all logits are far below zero, or NaN. So rows with NaN in their tensors are made twice,
+ * for the same result, and rows that see no key at no cost.
  */
 #ifndef HEED_PLAIN_CUH
 #define HEED_PLAIN_CUH
@@ -116,8 +116,8 @@ HEED_DEVICE u32 plain_column(u32 c)
     return ABLATED(ABLATE_STRIDED) ? ptx_lane() * PLAIN_COLUMNS + c : c * 32 + ptx_lane();
 }
 
-/* The logit of @key, which is at @k, in a row of @head, which is at @q; but for the scale without its
- * sign. */
+/* The logit of @key, which is at @k, in a row of @head, which is at @q; but for the scale without
+ * its sign. */
 HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k, u32 head, u32 row, u32 key)
 {
     float sum[PLAIN_CHAINS] = { 0.0f, 0.0f };
@@ -225,9 +225,9 @@ HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 hea
         u32 own = key + ptx_lane();
         if (ABLATED(ABLATE_EXTRA_BARRIER))
             ptx_warp_barrier();
-        float score = own < keys.end ? plain_score(args, q, k + (i64)own * args->k_stride.seq, head,
-                                                   row, own)
-                                     : -ptx_infinity();
+        float score = own < keys.end
+                          ? plain_score(args, q, k + (i64)own * args->k_stride.seq, head, row, own)
+                          : -ptx_infinity();
         plain_add(args, st, v, key, keys.end, score);
     }
     plain_fold(st);
@@ -240,9 +240,9 @@ HEED_DEVICE void plain_store_lse(const heed_cuda_args *args, const plain_row *st
 {
     if (args->lse && ptx_lane() == 0)
         ptx_st_global_f32(args->lse + lse_offset(args, head, row),
-                          st->sum == 0.0f ? -ptx_infinity()
-                                          : ptx_fma(st->max, args->scale * LN_2,
-                                                    ptx_lg2(st->sum) * LN_2));
+                          st->sum == 0.0f
+                              ? -ptx_infinity()
+                              : ptx_fma(st->max, args->scale * LN_2, ptx_lg2(st->sum) * LN_2));
 }
 
 /* Makes and stores a row of @head. */

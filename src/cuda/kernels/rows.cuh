@@ -19,34 +19,56 @@ HEED_DEVICE u32 divide(u32 n, heed_cuda_divisor by)
     return by.multiplier == 0 ? n : ptx_mul_hi(n, by.multiplier) >> by.shift;
 }
 
-/* The first key of those that query @i does not see, behind all that it does. */
-HEED_DEVICE u32 visible_end(const heed_cuda_args *args, u32 i)
-{
-    if (!HEED_CAUSAL)
-        return args->seq_k;
-    i64 keys = i + args->visible;
-    if (keys < 0)
-        return 0;
-    return keys < (i64)args->seq_k ? (u32)keys : args->seq_k;
-}
-
 /* Keys from @begin on, up to @end and without it. */
 typedef struct key_range {
     u32 begin;
     u32 end;
 } key_range;
 
-/* Does the mask hide the first keys of some rows? None does yet. */
+/* Is there a mask? Sources that are not heed's have another name for it. */
+#ifndef HEED_MASKED
+#define HEED_MASKED HEED_CAUSAL
+#endif
+
+/* Does the mask hide the first keys of some rows? */
 #ifndef HEED_HIDES_FIRST
 #define HEED_HIDES_FIRST 0
 #endif
+
+/* Are there chunks? */
+#ifndef HEED_CHUNKED
+#define HEED_CHUNKED 0
+#endif
+
+HEED_DEVICE u32 clip_key(const heed_cuda_args *args, i64 key)
+{
+    if (key < 0)
+        return 0;
+    return key < (i64)args->seq_k ? (u32)key : args->seq_k;
+}
+
+/* Takes the keys out that are not in the chunk of query @i, if there are chunks. */
+HEED_DEVICE void keep_chunk(const heed_cuda_args *args, u32 i, key_range *keys)
+{
+    i64 position = i + args->first;
+    if (args->chunk.value == 0)
+        return;
+    u32 begin = position < 0 ? 0 : divide((u32)position, args->chunk) * args->chunk.value;
+    u32 end = position < 0 ? 0 : clip_key(args, (i64)begin + args->chunk.value);
+    begin = clip_key(args, begin);
+    keys->begin = keys->begin < begin ? begin : keys->begin;
+    keys->end = keys->end < end ? keys->end : end;
+    keys->begin = keys->begin < keys->end ? keys->begin : keys->end;
+}
 
 /* The keys that query @i sees. Neither side decreases from one query to the next. */
 HEED_DEVICE key_range visible_keys(const heed_cuda_args *args, u32 i)
 {
     key_range keys;
-    keys.begin = 0;
-    keys.end = visible_end(args, i);
+    keys.begin = HEED_HIDES_FIRST ? clip_key(args, i + args->hidden) : 0;
+    keys.end = HEED_MASKED ? clip_key(args, i + args->visible) : args->seq_k;
+    if (HEED_CHUNKED)
+        keep_chunk(args, i, &keys);
     return keys;
 }
 

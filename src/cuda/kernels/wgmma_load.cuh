@@ -324,7 +324,7 @@ HEED_DEVICE void load(const heed_cuda_mapped_args *m, loader *l)
         load_items(m, 1, &l->at, &l->next);
     else if (warp == V_WARP && ptx_lane() == 0)
         load_items(m, 0, &l->at, &l->next);
-    else if (HEED_CAUSAL && warp >= CLEAN_WARP)
+    else if (HEED_MASKED && warp >= CLEAN_WARP)
         clean_items(m, ptx_thread() - (THREADS - CLEANERS));
 }
 

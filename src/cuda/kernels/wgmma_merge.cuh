@@ -65,7 +65,7 @@ HEED_DEVICE void leave_sums(const place *at, const state *st)
 HEED_DEVICE void expect_left(void)
 {
     ptx_mbarrier_arrive_expect(left_barrier(), HEED_KEY_GROUPS * LEFT_ROWS * (V_COLUMNS * 4 + 8) +
-                                                   (HEED_CAUSAL ? 8 : 0));
+                                                   (HEED_MASKED ? 8 : 0));
 }
 
 /* ---- Merging ---- */
@@ -113,7 +113,7 @@ HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged
     m->o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, row) + merged_quad() * 8;
     if (PAIR > 1)
         m->lse = merged_lse(args, at);
-    if (HEED_CAUSAL && at->masked > 0)
+    if (HEED_MASKED && at->masked > 0)
         m->limit = visible_keys(args, divide(row, args->group)).end;
 }
 
@@ -142,7 +142,7 @@ HEED_DEVICE void weigh_teams(float counts[TEAMS], float *top, float *sum)
 /* Does the row see a bad key, of those of this block or of the other one of a pair? */
 HEED_DEVICE int sees_bad(const merged *m)
 {
-    return HEED_CAUSAL && m->limit > 0 &&
+    return HEED_MASKED && m->limit > 0 &&
            (bad_key(BAD_AT) < m->limit || (PAIR > 1 && bad_key(OTHER_BAD_AT) < m->limit));
 }
 
@@ -179,7 +179,7 @@ HEED_DEVICE void merge_quad(const float counts[TEAMS], const heed_u32x4 left[TEA
 
 /* Are rows made anew at the kernel's very end, and not by a call? So short rows without a mask take
  * 2 % less time (the log says more). With one block a multiprocessor registers would spill. */
-#define ANEW_LAST (HEED_SCHEDULE == 3 && !HEED_CAUSAL)
+#define ANEW_LAST (HEED_SCHEDULE == 3 && !HEED_MASKED)
 
 /* Makes rows of the warp's threads anew; @own is whether the thread's is to be. */
 HEED_DEVICE void remake_merged(const heed_cuda_mapped_args *m, int own)

@@ -22,10 +22,10 @@ typedef struct place {
     u32 head_q;
     u32 head_kv; /* and in their tensors */
     u32 row;     /* the warpgroup's first */
-    u32 tiles;   /* of keys that the block looks at, from the last one to the first, but first all */
-    u32 masked;  /* so many that need a mask */
-    u32 passed;  /* with HEED_OWN_TILES 2: so many none of the warpgroup's rows sees, */
-    u32 cut;     /* and up to here its rows need a mask */
+    u32 tiles;  /* of keys that the block looks at, from the last one to the first, but first all */
+    u32 masked; /* so many that need a mask */
+    u32 passed; /* with HEED_OWN_TILES 2: so many none of the warpgroup's rows sees, */
+    u32 cut;    /* and up to here its rows need a mask */
 #if HEED_HIDES_FIRST
     u32 begin; /* the tile with the lowest keys; */
     u32 late;  /* of those that need a mask, so many where that hides first keys */
@@ -150,7 +150,7 @@ HEED_DEVICE u32 item_count(const heed_cuda_args *args)
 HEED_DEVICE u32 item_number(u32 round)
 {
     u32 blocks = ptx_grid_x() / PAIR, block = ptx_block_x() / PAIR;
-    return round * blocks + (HEED_CAUSAL && round % 2 ? blocks - 1 - block : block);
+    return round * blocks + (HEED_MASKED && round % 2 ? blocks - 1 - block : block);
 }
 
 /* Does the block have an item number @number, in its round @round? */

@@ -36,9 +36,9 @@
 /* Registers of a thread after the warpgroups have shared out those that the block began with, which
  * are the same for all threads: 168, 128 or 96, or 80 where two blocks are to fit. Those that load
  * need more where they clean. One group that computes has enough as it is. */
-#define LOADER_REGISTERS (CONSUMERS != 2 || RESIDENT > 1 ? 32 : HEED_CAUSAL ? 40 : 24)
+#define LOADER_REGISTERS (CONSUMERS != 2 || RESIDENT > 1 ? 32 : HEED_MASKED ? 40 : 24)
 #define CONSUMER_REGISTERS \
-    (RESIDENT > 1 ? 104 : CONSUMERS == 2 ? (HEED_CAUSAL ? 232 : 240) : CONSUMERS == 3 ? 160 : 112)
+    (RESIDENT > 1 ? 104 : CONSUMERS == 2 ? (HEED_MASKED ? 232 : 240) : CONSUMERS == 3 ? 160 : 112)
 
 /* Tiles lie in shared memory as panels of 64 columns, 128 bytes, one after another, swizzled; in
  * builds that are worse on purpose as panels of 16 columns, or of 8, which nothing swizzles, and so
@@ -94,7 +94,7 @@
 #define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
 #define Q_BUFFERS (HEED_SCHEDULE == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
 #define BAD_AT (Q_AT + Q_BUFFERS * HEED_ROW_GROUPS * Q_GROUP_BYTES)
-#define BAD_BYTES (HEED_CAUSAL ? 16 : 0)
+#define BAD_BYTES (HEED_MASKED ? 16 : 0)
 #define BARRIERS_AT (BAD_AT + BAD_BYTES)
 #define BARRIERS_BYTES 512
 #define LEFT_AT (PAIR == 1 ? 0 : BARRIERS_AT + BARRIERS_BYTES)

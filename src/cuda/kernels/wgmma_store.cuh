@@ -1,6 +1,6 @@
 /*
- * wgmma_store.cuh - the epilogue of a row group with rows of its own: O is normalized, O and LSE are
- * stored
+ * wgmma_store.cuh - the epilogue of a row group with rows of its own: O is normalized, O and LSE
+ * are stored
  */
 #ifndef HEED_WGMMA_STORE_CUH
 #define HEED_WGMMA_STORE_CUH
@@ -44,11 +44,11 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
 /* Which of the lane's two rows are to be made anew, a bit for each. */
 HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const state *st)
 {
-    u32 bad = HEED_CAUSAL && at->masked > 0 ? bad_key(BAD_AT) : NO_KEY, own = 0;
+    u32 bad = HEED_MASKED && at->masked > 0 ? bad_key(BAD_AT) : NO_KEY, own = 0;
     HEED_UNROLL
     for (u32 h = 0; h < 2; h++)
         own |= is_given_up(st->sum[0][h], st->max[0][h], FAR_MAX) ? 1u << h : 0u;
-    if (!HEED_CAUSAL || bad == NO_KEY)
+    if (!HEED_MASKED || bad == NO_KEY)
         return own;
     HEED_UNROLL
     for (u32 h = 0; h < 2; h++)

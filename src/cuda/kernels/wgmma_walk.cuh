@@ -1,13 +1,13 @@
 /*
- * wgmma_walk.cuh - the main loop of a consumer warpgroup of attn_wgmma.cu over its tiles of keys, in
- * one of three orders
+ * wgmma_walk.cuh - the main loop of a consumer warpgroup of attn_wgmma.cu over its tiles of keys,
+ * in one of three orders
  */
 #ifndef HEED_WGMMA_WALK_CUH
 #define HEED_WGMMA_WALK_CUH
 
 #include "wgmma_store.cuh"
 
-#if HEED_OWN_TILES == 2 && (HEED_KEY_GROUPS > 1 || !HEED_CAUSAL)
+#if HEED_OWN_TILES == 2 && (HEED_KEY_GROUPS > 1 || !HEED_MASKED)
 #error "HEED_OWN_TILES 2 is for row groups, under a mask"
 #endif
 #if HEED_STAGES % HEED_KEY_GROUPS != 0 || \
@@ -74,7 +74,7 @@ HEED_DEVICE void wait_keys(const tile *of)
 /* Waits for the values of @from, and for their cleaning if the block needs a mask for them. */
 HEED_DEVICE void wait_values(walk *w, const tile *from, int cleaned)
 {
-    if (HEED_CAUSAL && cleaned) {
+    if (HEED_MASKED && cleaned) {
         ptx_mbarrier_wait(stage_barrier(V_CLEAN, w->clean.stage), w->clean.parity);
         ring_advance(&w->clean, HEED_KEY_GROUPS);
     } else {

@@ -37,7 +37,7 @@
 #define HEED_SCHEDULE (config->value[7])
 #define HEED_DIM_QK (problem->dim_qk)
 #define HEED_DIM_V (problem->dim_v)
-#define HEED_CAUSAL (problem->mask != HEED_MASK_NONE)
+#define HEED_MASKED (heed_problem_masked(problem))
 
 static int64_t shared_bytes(const heed_problem *problem, const heed_config *config)
 {

@@ -176,7 +176,7 @@ static bool try_values(const emulated_config *config, const values *of, const sh
     scene s;
     lab_needs needs;
     snprintf(spec, sizeof spec, "%s d%d/%d %s %s", sizes->sizes, kernel->dim_qk, kernel->dim_v,
-             heed_type_name(kernel->type), kernel->causal ? "causal=br" : "");
+             heed_type_name(kernel->type), kernel->masked ? "causal=br" : "");
     assert_int_equal(heed_problem_parse(&s.problem, spec), HEED_OK);
     s.problem.scale = of->scale;
     assert_int_equal(heed_problem_normalize(&s.problem, &s.problem), HEED_OK);

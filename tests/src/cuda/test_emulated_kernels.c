@@ -78,18 +78,40 @@ static heed_strides gapped(int64_t seq, int64_t heads, int64_t dim, int64_t gap)
     return (heed_strides){ .batch = seq * row + gap, .seq = row, .head = head };
 }
 
-/* The problem of @s for @kernel. "mask=" in the sizes is meant for kernels that have a mask. */
-static bool problem_of(const emulated_kernel *kernel, const shape *s, heed_problem *problem,
+/* The words for the mask of shape @number in @word, for kernels that have one; windows and chunks
+ * begin and end at ever other places of a tile. */
+static void mask_of(const emulated_kernel *kernel, size_t number, const char *aligned,
+                    char word[64])
+{
+    static const char *const windows[] = { "window=7:",  "window=40:3",  "chunk=24",
+                                           "window=64:", "chunk=100",    "window=0:70",
+                                           "window=:5",  "window=33:31", "chunk=7" };
+    const bool causal = !kernel->hides_first || number % 2 == 0;
+    word[0] = '\0';
+    if (!kernel->masked)
+        return;
+    if (causal)
+        snprintf(word, 64, "causal%s%s", aligned ? "=" : "", aligned ? aligned : "");
+    else if (aligned)
+        snprintf(word, 64, "align=%s", aligned);
+    if (kernel->hides_first) {
+        size_t length = strlen(word);
+        snprintf(word + length, 64 - length, " %s", windows[number % 9]);
+    }
+}
+
+/* The problem of shape @number for @kernel. "mask=" in the sizes is meant for kernels that have a
+ * mask. */
+static bool problem_of(const emulated_kernel *kernel, size_t number, heed_problem *problem,
                        outcome *result)
 {
-    char sizes[96];
+    const shape *s = &shapes[number];
+    char sizes[96], word[64];
     snprintf(sizes, sizeof sizes, "%s", s->sizes);
     char *mask = strstr(sizes, "mask=");
-    const char *word = kernel->causal ? "causal" : "";
-    if (mask) {
-        word = !kernel->causal ? "" : strcmp(mask, "mask=br") == 0 ? "causal=br" : "causal=tl";
+    mask_of(kernel, number, mask ? mask + 5 : NULL, word);
+    if (mask)
         *mask = '\0';
-    }
     snprintf(result->spec, sizeof result->spec, "%s d%d/%d %s %s%s", sizes, kernel->dim_qk,
              kernel->dim_v, heed_type_name(kernel->type), word, kernel->half ? " acc=f16" : "");
     if (heed_problem_parse(problem, result->spec) != HEED_OK)
@@ -170,7 +192,7 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
     lab_verify_options options = lab_verify_standard();
     options.own = true;
     heed_problem problem;
-    if (!problem_of(config->aligned, s, &problem, out)) {
+    if (!problem_of(config->aligned, index % SHAPES, &problem, out)) {
         snprintf(out->worst, sizeof out->worst, "%s", heed_message());
         out->report.outcome = LAB_FAIL;
         return;

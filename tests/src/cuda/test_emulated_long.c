@@ -33,7 +33,7 @@ static double error_of(const emulated_config *config, float value)
     lab_needs needs;
     char spec[96];
     snprintf(spec, sizeof spec, "b1 h1 s1/%d d%d/%d f32 %s", KEYS, kernel->dim_qk, kernel->dim_v,
-             kernel->causal ? "causal=br" : "");
+             kernel->masked ? "causal=br" : "");
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
     float *q = test_calloc((size_t)kernel->dim_qk + 8, sizeof *q);

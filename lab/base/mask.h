@@ -1,0 +1,30 @@
+/*
+ * mask.h - what kind of mask a problem has, of those that kernels are compiled for
+ */
+#ifndef LAB_MASK_H
+#define LAB_MASK_H
+
+#include <stdbool.h>
+
+#include "heed.h"
+
+/* Does any query not see all keys? */
+static inline bool lab_masked(const heed_problem *problem)
+{
+    return problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0;
+}
+
+/* Does the mask hide keys ahead of those that a query sees? */
+static inline bool lab_hides_first(const heed_problem *problem)
+{
+    return (problem->window.sides & HEED_WINDOW_LEFT) != 0 || problem->chunk != 0;
+}
+
+/* Have both problems the same kind of mask? */
+static inline bool lab_masks_alike(const heed_problem *a, const heed_problem *b)
+{
+    return lab_masked(a) == lab_masked(b) && lab_hides_first(a) == lab_hides_first(b) &&
+           (a->chunk != 0) == (b->chunk != 0);
+}
+
+#endif /* LAB_MASK_H */

@@ -1,0 +1,176 @@
+/*
+ * mask.c - which keys queries see: causal masks, windows and chunks as one interval per query
+ */
+#include "internal.h"
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t clip(int64_t x, int64_t low, int64_t high)
+{
+    return most(low, least(x, high));
+}
+
+/* The first key of the chunk that @position is in, which may be negative. */
+static int64_t chunk_begin(int64_t position, int64_t chunk)
+{
+    int64_t rest = position % chunk;
+    return position - (rest < 0 ? rest + chunk : rest);
+}
+
+heed_view heed_problem_view(const heed_problem *problem)
+{
+    const heed_window *window = &problem->window;
+    bool causal = problem->mask != HEED_MASK_NONE;
+    bool right_aligned = causal ? problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT
+                                : problem->align == HEED_ALIGN_BOTTOM_RIGHT;
+    heed_view view = { .left = HEED_OPEN, .right = HEED_OPEN, .chunk = problem->chunk };
+    if (right_aligned)
+        view.first = problem->seq_k - problem->seq_q;
+    if (window->sides & HEED_WINDOW_LEFT)
+        view.left = window->left;
+    if (window->sides & HEED_WINDOW_RIGHT)
+        view.right = window->right;
+    if (causal)
+        view.right = 0;
+    return view;
+}
+
+bool heed_problem_aligned(const heed_problem *problem)
+{
+    return problem->window.sides != 0 || problem->chunk != 0 ||
+           problem->slopes.type != HEED_DATA_NONE || problem->score[0] != '\0' ||
+           problem->visible[0] != '\0';
+}
+
+bool heed_problem_masked(const heed_problem *problem)
+{
+    return problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0;
+}
+
+bool heed_problem_hides_first(const heed_problem *problem)
+{
+    return problem->window.sides & HEED_WINDOW_LEFT || problem->chunk != 0;
+}
+
+heed_interval heed_problem_keys(const heed_problem *problem, int64_t i)
+{
+    heed_view view = heed_problem_view(problem);
+    int64_t position = i + view.first;
+    heed_interval keys = { position - view.left, position + view.right + 1 };
+    if (view.chunk) {
+        int64_t begin = chunk_begin(position, view.chunk);
+        keys.begin = most(keys.begin, begin);
+        keys.end = least(keys.end, begin + view.chunk);
+    }
+    return (heed_interval){ clip(keys.begin, 0, problem->seq_k),
+                            clip(keys.end, 0, problem->seq_k) };
+}
+
+int64_t heed_problem_most_keys(const heed_problem *problem)
+{
+    heed_view view = heed_problem_view(problem);
+    int64_t keys = least(problem->seq_k, view.left + view.right + 1);
+    return view.chunk ? least(keys, view.chunk) : keys;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Normal form                                                                */
+/* -------------------------------------------------------------------------- */
+
+static void open_side(heed_window *window, unsigned side)
+{
+    window->sides &= ~side;
+    if (side == HEED_WINDOW_LEFT)
+        window->left = 0;
+    else
+        window->right = 0;
+}
+
+/* Do chunks hide no key that @view shows without them? */
+static bool chunks_hide_nothing(const heed_problem *problem, const heed_view *view)
+{
+    int64_t last = problem->seq_q - 1 + view->first;
+    return last < view->chunk &&
+           (view->right == 0 ||
+            chunk_begin(view->first, view->chunk) + view->chunk >= problem->seq_k);
+}
+
+void heed_mask_normalize(heed_problem *problem)
+{
+    if (problem->seq_q == problem->seq_k) {
+        problem->align = HEED_ALIGN_TOP_LEFT;
+        if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT)
+            problem->mask = HEED_MASK_CAUSAL_TOP_LEFT;
+    }
+    heed_window *window = &problem->window;
+    if (problem->mask == HEED_MASK_NONE && window->sides & HEED_WINDOW_RIGHT && window->right == 0)
+        problem->mask = problem->align == HEED_ALIGN_BOTTOM_RIGHT ? HEED_MASK_CAUSAL_BOTTOM_RIGHT
+                                                                  : HEED_MASK_CAUSAL_TOP_LEFT;
+    heed_view view = heed_problem_view(problem);
+    if (problem->mask != HEED_MASK_NONE || view.right >= problem->seq_k - 1 - view.first ||
+        (view.chunk && view.right >= view.chunk - 1))
+        open_side(window, HEED_WINDOW_RIGHT);
+    if (view.left >= problem->seq_q - 1 + view.first || (view.chunk && view.left >= view.chunk - 1))
+        open_side(window, HEED_WINDOW_LEFT);
+    if (problem->chunk && chunks_hide_nothing(problem, &view))
+        problem->chunk = 0;
+    if (problem->mask != HEED_MASK_NONE || !heed_problem_aligned(problem))
+        problem->align = HEED_ALIGN_TOP_LEFT;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Pairs                                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* The sum of clip(i + @offset, 0, @limit) for i from @begin up to @end and without it. Exact, for
+ * 2^62 is the most. */
+static int64_t sum_clipped(int64_t begin, int64_t end, int64_t offset, int64_t limit)
+{
+    int64_t low = clip(-offset, begin, end);         /* those before it give 0, */
+    int64_t high = clip(limit - offset, begin, end); /* those from it on the limit */
+    int64_t rising = high - low;
+    return rising * (low + offset) + rising * (rising - 1) / 2 + (end - high) * limit;
+}
+
+/* Pairs of the positions from @begin up to @end with the keys below @keys. */
+static int64_t count_pairs(const heed_view *view, int64_t begin, int64_t end, int64_t keys)
+{
+    return sum_clipped(begin, end, view->right + 1, keys) -
+           sum_clipped(begin, end, -view->left, keys);
+}
+
+/* The same within chunk number @index, counted from its first key. */
+static int64_t chunk_pairs(const heed_view *view, int64_t begin, int64_t end, int64_t keys,
+                           int64_t index)
+{
+    int64_t first = index * view->chunk;
+    return count_pairs(view, most(begin - first, 0), least(end - first, view->chunk),
+                       least(keys - first, view->chunk));
+}
+
+int64_t heed_problem_pairs(const heed_problem *problem)
+{
+    heed_view view = heed_problem_view(problem);
+    int64_t keys = problem->seq_k, begin = view.first, end = view.first + problem->seq_q;
+    if (!view.chunk)
+        return count_pairs(&view, begin, end, keys);
+    begin = most(begin, 0); /* positions without keys in their chunk see none */
+    end = least(end, heed_div_up(keys, view.chunk) * view.chunk);
+    if (begin >= end)
+        return 0;
+    int64_t index = begin / view.chunk, last = (end - 1) / view.chunk;
+    int64_t pairs = chunk_pairs(&view, begin, end, keys, index);
+    if (last > index) /* those between are alike */
+        pairs += chunk_pairs(&view, begin, end, keys, last);
+    if (last > index + 1)
+        pairs += (last - index - 1) * chunk_pairs(&view, begin, end, keys, index + 1);
+    return pairs;
+}

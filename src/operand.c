@@ -1,0 +1,295 @@
+/*
+ * operand.c - the operands and arrays of a problem: their limits and their normal form
+ */
+#include "operand.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PAIRS (HEED_ALONG_BATCH | HEED_ALONG_HEAD | HEED_ALONG_QUERY | HEED_ALONG_KEY)
+#define BIT(type) (1U << (type))
+#define FLOATS (BIT(HEED_DATA_F32) | BIT(HEED_DATA_F16) | BIT(HEED_DATA_BF16))
+#define PLACES(field) offsetof(heed_problem, field), offsetof(heed_buffers, field)
+
+const heed_operand_row heed_operand_rows[HEED_OPERANDS] = {
+    { "bias", "bias", HEED_PART_BIAS, PLACES(bias), FLOATS, HEED_DATA_NONE, HEED_ALONG_KEY, PAIRS,
+      PAIRS },
+    { "alibi", "slopes", HEED_PART_SLOPES, PLACES(slopes), BIT(HEED_DATA_F32), HEED_DATA_F32,
+      HEED_ALONG_HEAD, HEED_ALONG_BATCH | HEED_ALONG_HEAD, HEED_ALONG_HEAD },
+    { "sinks", "sinks", HEED_PART_SINKS, PLACES(sinks), BIT(HEED_DATA_F32), HEED_DATA_F32,
+      HEED_ALONG_HEAD, HEED_ALONG_BATCH | HEED_ALONG_HEAD, HEED_ALONG_HEAD },
+    { "starts", "starts", HEED_PART_STARTS, PLACES(starts), BIT(HEED_DATA_I32), HEED_DATA_I32,
+      HEED_ALONG_QUERY, HEED_ALONG_BATCH | HEED_ALONG_QUERY, HEED_ALONG_BATCH | HEED_ALONG_QUERY },
+    { "shown", "shown", HEED_PART_SHOWN, PLACES(shown), BIT(HEED_DATA_BYTES) | BIT(HEED_DATA_BITS),
+      HEED_DATA_NONE, HEED_ALONG_KEY, PAIRS, PAIRS },
+};
+
+const char heed_along_letters[] = "bhqk";
+
+static const struct {
+    const char *name;
+    size_t size;
+} types[] = {
+    [HEED_DATA_F32] = { "f32", 4 },     [HEED_DATA_F16] = { "f16", 2 },
+    [HEED_DATA_BF16] = { "bf16", 2 },   [HEED_DATA_I32] = { "i32", 4 },
+    [HEED_DATA_BYTES] = { "bytes", 1 }, [HEED_DATA_BITS] = { "bits", 4 },
+};
+#define TYPES (sizeof types / sizeof *types)
+
+size_t heed_data_size(heed_data type)
+{
+    return (size_t)type < TYPES ? types[type].size : 0;
+}
+
+const char *heed_data_name(heed_data type)
+{
+    return (size_t)type < TYPES && types[type].name ? types[type].name : "none";
+}
+
+heed_data heed_data_find(const char *name, size_t length)
+{
+    for (size_t i = 1; i < TYPES; i++)
+        if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0)
+            return (heed_data)i;
+    return HEED_DATA_NONE;
+}
+
+const heed_operand *heed_problem_operand(const heed_problem *problem, int index)
+{
+    return (const heed_operand *)(const void *)((const char *)problem +
+                                                heed_operand_rows[index].operand);
+}
+
+heed_operand *heed_problem_operand_of(heed_problem *problem, int index)
+{
+    return (heed_operand *)(void *)((char *)problem + heed_operand_rows[index].operand);
+}
+
+bool heed_problem_has_operands(const heed_problem *problem)
+{
+    bool any = problem->softcap != 0 || problem->score[0] || problem->visible[0];
+    for (int i = 0; i < HEED_OPERANDS; i++)
+        any |= heed_problem_operand(problem, i)->type != HEED_DATA_NONE;
+    return any;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Strides                                                                    */
+/* -------------------------------------------------------------------------- */
+
+/* Elements along one dimension; words of bits along the last. */
+static int64_t size_along(const heed_problem *problem, const heed_operand *operand, unsigned bit)
+{
+    if (!(operand->along & bit))
+        return 1;
+    if (bit == HEED_ALONG_KEY)
+        return operand->type == HEED_DATA_BITS ? heed_div_up(problem->seq_k, 32) : problem->seq_k;
+    return bit == HEED_ALONG_BATCH  ? problem->batch
+           : bit == HEED_ALONG_HEAD ? problem->heads_q
+                                    : problem->seq_q;
+}
+
+/* Dimensions from the innermost outwards, and where their strides are. */
+static const struct {
+    unsigned bit;
+    size_t stride;
+} order[] = {
+    { HEED_ALONG_QUERY, offsetof(heed_strides, seq) },
+    { HEED_ALONG_HEAD, offsetof(heed_strides, head) },
+    { HEED_ALONG_BATCH, offsetof(heed_strides, batch) },
+};
+#define ORDER (sizeof order / sizeof *order)
+
+static int64_t *stride_of(heed_strides *strides, size_t i)
+{
+    return (int64_t *)(void *)((char *)strides + order[i].stride);
+}
+
+heed_strides heed_operand_dense(const heed_problem *problem, const heed_operand *operand)
+{
+    heed_strides strides = { 0, 0, 0 };
+    int64_t distance = size_along(problem, operand, HEED_ALONG_KEY);
+    for (size_t i = 0; i < ORDER; i++) {
+        if (!(operand->along & order[i].bit))
+            continue;
+        *stride_of(&strides, i) = distance;
+        if (__builtin_mul_overflow(distance, size_along(problem, operand, order[i].bit), &distance))
+            distance = INT64_MAX;
+    }
+    return strides;
+}
+
+static heed_strides strides_of(const heed_problem *problem, const heed_operand *operand)
+{
+    const heed_strides *s = &operand->strides;
+    return s->batch || s->seq || s->head ? *s : heed_operand_dense(problem, operand);
+}
+
+int64_t heed_operand_extent(const heed_problem *problem, const heed_operand *operand)
+{
+    heed_strides strides = strides_of(problem, operand);
+    int64_t extent = size_along(problem, operand, HEED_ALONG_KEY);
+    for (size_t i = 0; i < ORDER; i++) {
+        int64_t span;
+        if (__builtin_mul_overflow(size_along(problem, operand, order[i].bit) - 1,
+                                   *stride_of(&strides, i), &span) ||
+            __builtin_add_overflow(extent, span, &extent))
+            return INT64_MAX;
+    }
+    return extent;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Check                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static bool fault_set(heed_fault *fault, heed_part part, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool fault_set(heed_fault *fault, heed_part part, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(fault->text, sizeof fault->text, format, arguments);
+    va_end(arguments);
+    fault->part = part;
+    return true;
+}
+
+static bool operand_fault(const heed_problem *problem, const heed_operand_row *row,
+                          const heed_operand *operand, heed_fault *fault)
+{
+    const heed_strides *s = &operand->strides;
+    if (operand->type == HEED_DATA_NONE && !operand->along && !s->batch && !s->seq && !s->head)
+        return false;
+    if ((size_t)operand->type >= TYPES || !(row->types & BIT(operand->type)))
+        return fault_set(fault, row->part, "%s.type is %d (%s), which %s cannot have", row->name,
+                         (int)operand->type, heed_data_name(operand->type), row->name);
+    if (operand->along & ~row->may || (operand->along & row->needs) != row->needs)
+        return fault_set(fault, row->part,
+                         "%s.along is %u; it must have the bits of %u, and may have those of %u",
+                         row->name, operand->along, row->needs, row->may);
+    if (s->batch < 0 || s->seq < 0 || s->head < 0)
+        return fault_set(fault, row->part, "%s strides are %lld:%lld:%lld; they must be 0 or more",
+                         row->name, (long long)s->batch, (long long)s->seq, (long long)s->head);
+    if (heed_operand_extent(problem, operand) > HEED_EXTENT_MAX)
+        return fault_set(fault, row->part, "%s spans more than %lld elements", row->name,
+                         (long long)HEED_EXTENT_MAX);
+    return false;
+}
+
+static bool is_name(const char name[HEED_ARRAY_NAME_SIZE])
+{
+    size_t length = strnlen(name, HEED_ARRAY_NAME_SIZE);
+    if (length == HEED_ARRAY_NAME_SIZE || heed_is_digit(name[0]))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (!heed_is_letter(name[i]) && !heed_is_digit(name[i]))
+            return false;
+    return length > 0;
+}
+
+static bool array_fault(const heed_problem *problem, int index, heed_fault *fault)
+{
+    const heed_array *array = &problem->arrays[index];
+    static const heed_array none;
+    int64_t count = 1;
+    if (array->name[0] == '\0' && memcmp(array, &none, sizeof none) == 0)
+        return false;
+    if (!is_name(array->name))
+        return fault_set(fault, HEED_PART_ARRAYS,
+                         "arrays[%d].name is \"%.*s\"; it must be 1 to %d letters, digits and '_', "
+                         "no digit first",
+                         index, HEED_ARRAY_NAME_SIZE - 1, array->name, HEED_ARRAY_NAME_SIZE - 1);
+    for (int i = 0; i < index; i++)
+        if (strcmp(problem->arrays[i].name, array->name) == 0)
+            return fault_set(fault, HEED_PART_ARRAYS, "arrays[%d] and arrays[%d] are both %s", i,
+                             index, array->name);
+    if (index > 0 && problem->arrays[index - 1].name[0] == '\0')
+        return fault_set(fault, HEED_PART_ARRAYS, "arrays[%d] is %s, and arrays[%d] is none", index,
+                         array->name, index - 1);
+    if (array->type != HEED_DATA_F32 && array->type != HEED_DATA_I32 &&
+        array->type != HEED_DATA_BYTES)
+        return fault_set(
+            fault, HEED_PART_ARRAYS,
+            "the type of array %s is %d (%s); it must be 1 (f32), 4 (i32) or 5 (bytes)",
+            array->name, (int)array->type, heed_data_name(array->type));
+    if (array->rank < 1 || array->rank > HEED_ARRAY_RANK_MAX)
+        return fault_set(fault, HEED_PART_ARRAYS, "the rank of array %s is %d; it must be 1 to %d",
+                         array->name, array->rank, HEED_ARRAY_RANK_MAX);
+    for (int i = 0; i < array->rank; i++)
+        if (array->size[i] < 1 || __builtin_mul_overflow(count, array->size[i], &count) ||
+            count > INT32_MAX)
+            return fault_set(fault, HEED_PART_ARRAYS,
+                             "size %d of array %s is %lld; it must be 1 or more, and the array "
+                             "have at most %d elements",
+                             i, array->name, (long long)array->size[i], INT32_MAX);
+    for (int i = array->rank; i < HEED_ARRAY_RANK_MAX; i++)
+        if (array->size[i] != 0)
+            return fault_set(fault, HEED_PART_ARRAYS,
+                             "size %d of array %s is %lld; it must be 0 beyond its rank", i,
+                             array->name, (long long)array->size[i]);
+    return false;
+}
+
+bool heed_operands_fault(const heed_problem *problem, heed_fault *fault)
+{
+    for (int i = 0; i < HEED_OPERANDS; i++)
+        if (operand_fault(problem, &heed_operand_rows[i], heed_problem_operand(problem, i), fault))
+            return true;
+    for (int i = 0; i < HEED_ARRAYS_MAX; i++)
+        if (array_fault(problem, i, fault))
+            return true;
+    return false;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Normal form                                                                */
+/* -------------------------------------------------------------------------- */
+
+/* Dimensions along which it does not change are left out, and strides written out. */
+static void normalize(const heed_problem *problem, const heed_operand_row *row,
+                      heed_operand *operand)
+{
+    heed_strides strides = strides_of(problem, operand);
+    for (size_t i = 0; i < ORDER; i++) {
+        int64_t *stride = stride_of(&strides, i);
+        bool alike = size_along(problem, operand, order[i].bit) == 1 || *stride == 0;
+        if (alike && !(row->needs & order[i].bit))
+            operand->along &= ~order[i].bit;
+        if (!(operand->along & order[i].bit))
+            *stride = 0;
+    }
+    heed_strides dense = heed_operand_dense(problem, operand);
+    for (size_t i = 0; i < ORDER; i++)
+        if (size_along(problem, operand, order[i].bit) == 1)
+            *stride_of(&strides, i) = *stride_of(&dense, i);
+    operand->strides = strides;
+}
+
+void heed_operands_normalize(heed_problem *problem)
+{
+    for (int i = 0; i < HEED_OPERANDS; i++) {
+        heed_operand *operand = heed_problem_operand_of(problem, i);
+        if (operand->type != HEED_DATA_NONE)
+            normalize(problem, &heed_operand_rows[i], operand);
+    }
+}
+
+bool heed_operands_equal(const heed_problem *a, const heed_problem *b)
+{
+    for (int i = 0; i < HEED_OPERANDS; i++) {
+        const heed_operand *x = heed_problem_operand(a, i), *y = heed_problem_operand(b, i);
+        if (x->type != y->type || x->along != y->along ||
+            !heed_strides_equal(x->strides, y->strides))
+            return false;
+    }
+    for (int i = 0; i < HEED_ARRAYS_MAX; i++) {
+        const heed_array *x = &a->arrays[i], *y = &b->arrays[i];
+        if (x->type != y->type || x->rank != y->rank || strcmp(x->name, y->name) != 0 ||
+            memcmp(x->size, y->size, sizeof x->size) != 0)
+            return false;
+    }
+    return strcmp(a->score, b->score) == 0 && strcmp(a->visible, b->visible) == 0;
+}

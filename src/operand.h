@@ -1,0 +1,81 @@
+/*
+ * operand.h - the operands of a problem, as rows of a table
+ */
+#ifndef HEED_OPERAND_H
+#define HEED_OPERAND_H
+
+#include "problem.h"
+
+/* An operand as heed.h has it. */
+typedef struct heed_operand_row {
+    const char *word; /* of the spec */
+    const char *name; /* of the fields */
+    heed_part part;
+    size_t operand;      /* where it is in heed_problem, */
+    size_t buffer;       /* and where its address is in heed_buffers */
+    unsigned types;      /* bits 1 << heed_data that it may have, */
+    heed_data type;      /* and the one that needs no word; HEED_DATA_NONE: it must be said */
+    unsigned needs, may; /* dimensions */
+    unsigned along;      /* those without a word */
+} heed_operand_row;
+
+enum {
+    HEED_OPERAND_BIAS,
+    HEED_OPERAND_SLOPES,
+    HEED_OPERAND_SINKS,
+    HEED_OPERAND_STARTS,
+    HEED_OPERAND_SHOWN,
+    HEED_OPERANDS
+};
+extern const heed_operand_row heed_operand_rows[HEED_OPERANDS];
+
+/* The address of an operand in the caller's buffers. */
+static inline const void *heed_operand_buffer(const heed_buffers *buffers, int index)
+{
+    const void *address;
+    memcpy(&address, (const char *)buffers + heed_operand_rows[index].buffer, sizeof address);
+    return address;
+}
+
+const heed_operand *heed_problem_operand(const heed_problem *problem, int index);
+heed_operand *heed_problem_operand_of(heed_problem *problem, int index);
+
+/* heed_data_size() returns the bytes of an element, 4 for a word of bits; 0 outside of the enum and
+ * for HEED_DATA_NONE. heed_data_name() returns "f32", "bits", ...; "none" outside. */
+size_t heed_data_size(heed_data type);
+const char *heed_data_name(heed_data type);
+
+/* The type of this name, of @length characters; HEED_DATA_NONE if there is none. */
+heed_data heed_data_find(const char *name, size_t length);
+
+/* heed_operand_dense() returns the strides of an operand without gaps, 0 along what it has not. */
+heed_strides heed_operand_dense(const heed_problem *problem, const heed_operand *operand);
+
+/* heed_operand_row_size() returns the elements of its last dimension: keys, or words of bits. */
+int64_t heed_operand_extent(const heed_problem *problem, const heed_operand *operand);
+
+/* heed_operands_fault() looks for what heed_problem_check() refuses, as heed_problem_find_fault()
+ * does; heed_operands_normalize() brings operands without faults into their normal form. */
+/* heed_problem_has_operands() is whether anything changes logits, hides keys other than by
+ * intervals, or adds sinks. */
+bool heed_problem_has_operands(const heed_problem *problem);
+
+bool heed_operands_fault(const heed_problem *problem, heed_fault *fault);
+void heed_operands_normalize(heed_problem *problem);
+bool heed_operands_equal(const heed_problem *a, const heed_problem *b);
+
+/* Characters of names, in any locale. */
+static inline bool heed_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool heed_is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* The letters of dimensions, in their order: "bhqk". */
+extern const char heed_along_letters[];
+
+#endif /* HEED_OPERAND_H */

@@ -1,0 +1,132 @@
+/*
+ * program.h - what happens to a logit between the product of Q and K and the softmax
+ *
+ * Softcap, bias, ALiBi, starts, masks of bytes or bits and the expressions of heed.h become one
+ * list of steps, each of which computes a value from those of earlier steps (static single
+ * assignment). Every backend runs that list: CPU kernels interpret it over vectors, CUDA kernels
+ * are compiled with it as text. A problem without any of these has an empty list. Causal masks,
+ * windows and chunks are not in it: they are intervals of keys (mask.c).
+ */
+#ifndef HEED_PROGRAM_H
+#define HEED_PROGRAM_H
+
+#include "internal.h"
+
+/* Types of values: whole numbers have 32 bits. */
+typedef enum heed_kind {
+    HEED_KIND_FLOAT,
+    HEED_KIND_INT,
+    HEED_KIND_BOOL
+} heed_kind;
+
+/* What a step computes: its kind, of a, b and c, the values of earlier steps. Comparisons and
+ * arithmetic take two of one kind. */
+typedef enum heed_op {
+    HEED_OP_FLOAT,    /* the number value.real */
+    HEED_OP_INT,      /* value.whole */
+    HEED_OP_BOOL,     /* value.whole, 0 or 1 */
+    HEED_OP_SCORE,    /* scale * q.k, float */
+    HEED_OP_QUERY,    /* int: the query's number, */
+    HEED_OP_POSITION, /* its position as masks are aligned, */
+    HEED_OP_KEY,      /* the key's number, */
+    HEED_OP_HEAD,     /* the query head's, */
+    HEED_OP_BATCH,    /* the batch element's */
+    HEED_OP_LOAD,     /* the element of source value.whole at indices a, b, c, d, as many as it
+                         has */
+    HEED_OP_ADD,      /* float, int */
+    HEED_OP_SUB,
+    HEED_OP_MUL,
+    HEED_OP_DIV, /* float; int: rounded down, 0 where b is 0 */
+    HEED_OP_MOD, /* int: a - b * (a / b), 0 where b is 0 */
+    HEED_OP_MIN, /* float, int; a NaN of either side stays */
+    HEED_OP_MAX,
+    HEED_OP_NEG,
+    HEED_OP_ABS,
+    HEED_OP_EXP, /* float */
+    HEED_OP_LOG,
+    HEED_OP_TANH,
+    HEED_OP_SQRT,
+    HEED_OP_FLOOR,
+    HEED_OP_TO_FLOAT, /* int, bool */
+    HEED_OP_TO_INT,   /* float, rounded towards zero, beyond 32 bits the nearest, 0 of NaN; bool */
+    HEED_OP_LESS,     /* bool, of float or int */
+    HEED_OP_LESS_EQUAL,
+    HEED_OP_EQUAL, /* of bool too */
+    HEED_OP_NOT_EQUAL,
+    HEED_OP_AND, /* bool */
+    HEED_OP_OR,
+    HEED_OP_NOT,
+    HEED_OP_SELECT, /* b where a, which is bool, else c */
+    HEED_OPS
+} heed_op;
+
+typedef union heed_value {
+    float real;
+    int32_t whole; /* of a bool 0 or 1 */
+} heed_value;
+
+typedef struct heed_step {
+    heed_op op;
+    heed_kind kind; /* of the value */
+    int a, b, c;    /* numbers of steps; -1: none */
+    heed_value value;
+    int d; /* the fourth index of a load; -1: none */
+} heed_step;
+
+/* Where loads read: operands and arrays alike. Indices are made sure to be within the sizes. Of
+ * bits, the last index counts bits, and the strides words. */
+#define HEED_SOURCES_MAX (HEED_ARRAYS_MAX + 4)
+typedef struct heed_load {
+    heed_data type;
+    size_t buffer; /* where its address is in heed_buffers */
+    int rank;      /* indices, 1 to 4 */
+    int32_t size[4];
+    int64_t stride[4]; /* elements, the last is 1 */
+} heed_load;
+
+#define HEED_STEPS_MAX 192
+typedef struct heed_program {
+    int count;
+    heed_step steps[HEED_STEPS_MAX];
+    int source_count;
+    heed_load sources[HEED_SOURCES_MAX];
+    int score;   /* the step that is the logit, or -1: it stays as it is */
+    int visible; /* the step that says whether the key is seen, or -1: it is */
+} heed_program;
+
+/* program.c: heed_program_make() makes the list of a normalized problem without faults. The same
+ * problem always gives the same list. */
+void heed_program_make(heed_program *program, const heed_problem *problem);
+
+/* Has the problem a list that is not empty? */
+bool heed_problem_modifies(const heed_problem *problem);
+
+/* Does its list hide keys? */
+bool heed_problem_hides_by_program(const heed_problem *problem);
+
+/* Adds a step, or finds one that computes the same already, or computes it now if all it takes is
+ * known. Returns its number, or -1 if there are too many. */
+int heed_program_add(heed_program *program, heed_op op, heed_kind kind, int a, int b, int c);
+int heed_program_float(heed_program *program, float real);
+int heed_program_int(heed_program *program, heed_kind kind, int32_t whole);
+int heed_program_leaf(heed_program *program, heed_op op);
+int heed_program_load(heed_program *program, const heed_load *from, const int indices[4]);
+
+/* heed_program_apply() computes one step other than a leaf or a load, of values of kind @from (of
+ * the second one for a selection): what each step means, for every backend. */
+heed_value heed_program_apply(heed_op op, heed_kind from, heed_value a, heed_value b, heed_value c);
+
+/* expression.c: adds the steps of the expression @text of @problem, whose value is of @kind (int
+ * becomes float); s is the value of step @score, or may not be used if that is -1. Returns the
+ * number of the step; or -1, with a reason in @why and in *@at where in @text it is. An empty text
+ * is refused. heed_expression_check() only says whether that would do; an empty text would. */
+bool heed_expression_check(const heed_problem *problem, const char *text, heed_kind kind, char *why,
+                           size_t size, size_t *at);
+
+/* Takes the blanks out of an expression, and fills what is behind its end with zeros. */
+void heed_expression_squeeze(char text[HEED_EXPRESSION_SIZE]);
+
+int heed_expression_add(heed_program *program, const heed_problem *problem, const char *text,
+                        heed_kind kind, int score, char *why, size_t size, size_t *at);
+
+#endif /* HEED_PROGRAM_H */
