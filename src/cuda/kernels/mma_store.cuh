@@ -95,7 +95,8 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
         bad[i / 2][i % 2] = ptx_ld_shared_4(bad_smem + (i / 2 * 8 + at->lane % 4 * 2 + i % 2) * 4);
         least = bad[i / 2][i % 2] < least ? bad[i / 2][i % 2] : least;
     }
-    if (least == NO_KEY)
+    /* Where rows may have to be made anew, all lanes go on that have some of theirs. */
+    if (HEED_HIDES_FIRST ? !ptx_vote_any(least != NO_KEY) : least == NO_KEY)
         return;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
@@ -106,13 +107,20 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
              * anew. */
             key_range seen = row_keys(args, at, mt, h);
             u32 limit = st->sum[mt][h] == 0.0f ? 0 : seen.end;
+            float unsure = 0.0f;
             HEED_UNROLL
             for (int i = 0; i < V8 * 2; i++) {
                 if (bad[i / 2][i % 2] < limit)
                     st->o[mt][i / 2][2 * h + i % 2] = ptx_as_f32(0x7fffffffu);
                 if (HEED_HIDES_FIRST && bad[i / 2][i % 2] < seen.begin)
-                    st->sum[mt][h] = ptx_as_f32(0x7fffffffu);
+                    unsure = 1.0f;
             }
+            if (!HEED_HIDES_FIRST)
+                continue;
+            unsure = ptx_max(unsure, ptx_shfl_xor(unsure, 1));
+            unsure = ptx_max(unsure, ptx_shfl_xor(unsure, 2));
+            if (unsure > 0.0f)
+                st->sum[mt][h] = ptx_as_f32(0x7fffffffu);
         }
     }
 }
