@@ -207,8 +207,8 @@ static bool array_fault(const heed_problem *problem, int index, heed_fault *faul
             return fault_set(fault, HEED_PART_ARRAYS, "arrays[%d] and arrays[%d] are both %s", i,
                              index, array->name);
     if (index > 0 && problem->arrays[index - 1].name[0] == '\0')
-        return fault_set(fault, HEED_PART_ARRAYS, "arrays[%d] is %s, and arrays[%d] is none", index,
-                         array->name, index - 1);
+        return fault_set(fault, HEED_PART_ARRAYS, "arrays[%d] is %s, and arrays[%d] is empty",
+                         index, array->name, index - 1);
     if (array->type != HEED_DATA_F32 && array->type != HEED_DATA_I32 &&
         array->type != HEED_DATA_BYTES)
         return fault_set(

@@ -170,7 +170,7 @@ static heed_status read_words(heed_parser *p)
     return HEED_OK;
 }
 
-/* What is aligned must say how, unless queries = keys. */
+/* Windows, chunks and the like must say how they are aligned, unless queries = keys. */
 static heed_status check_aligned(const heed_parser *p)
 {
     static const struct {

@@ -19,8 +19,8 @@ typedef enum heed_kind {
     HEED_KIND_BOOL
 } heed_kind;
 
-/* What a step computes: its kind, of a, b and c, the values of earlier steps. Comparisons and
- * arithmetic take two of one kind. */
+/* Operations, of a, b and c, the values of earlier steps. Comparisons and arithmetic take two of
+ * one kind. */
 typedef enum heed_op {
     HEED_OP_FLOAT,    /* the number value.real */
     HEED_OP_INT,      /* value.whole */

@@ -113,10 +113,10 @@ static void take_kind(lab_declared *it, const heed_problem *problem)
     const lab_knob knobs[LAB_DECLARED_KNOBS] = {
         { "HEED_TYPE", problem->type },
         { "HEED_CAUSAL", lab_masked(problem) },
-        { "HEED_HIDES_FIRST", lab_hides_first(problem) },
-        { "HEED_CHUNKED", problem->chunk != 0 },
         { "HEED_DIM_QK", problem->dim_qk },
         { "HEED_DIM_V", problem->dim_v },
+        { "HEED_HIDES_FIRST", lab_hides_first(problem) },
+        { "HEED_CHUNKED", problem->chunk != 0 },
     };
     memcpy(it->knobs, knobs, sizeof knobs);
 }

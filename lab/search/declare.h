@@ -6,9 +6,9 @@
  * with C's comment signs in the place of the parentheses, in one comment. Each word is a field of a
  * heed_launch_facts and its value: the name of the kernel, else an expression (expression.h)
  * without blanks, over what the source defines as a plain number (#define WARPS 4) and what it is
- * compiled for: HEED_TYPE (a heed_type), HEED_CAUSAL (there is a mask), HEED_HIDES_FIRST (it hides
- * first keys of some rows), HEED_CHUNKED (there are chunks), HEED_DIM_QK, HEED_DIM_V. entry,
- * threads and rows must be there; without the others there are none, and one split.
+ * compiled for: HEED_TYPE (a heed_type), HEED_CAUSAL (there is a mask), HEED_DIM_QK, HEED_DIM_V,
+ * HEED_HIDES_FIRST (the mask hides first keys of some rows), HEED_CHUNKED (there are chunks).
+ * entry, threads and rows must be there; without the others there are none, and one split.
  */
 #ifndef LAB_DECLARE_H
 #define LAB_DECLARE_H

@@ -322,7 +322,7 @@ static bool sees(const heed_problem *problem, int64_t i, int64_t j)
            floor((double)j / (double)problem->chunk) == floor((double)p / (double)problem->chunk);
 }
 
-/* What the normal form shows, and heed_problem_flops() counts, is what @problem says. */
+/* The normal form shows, and heed_problem_flops() counts, the keys that @problem says. */
 static void check_mask(const heed_problem *problem)
 {
     heed_problem normal, again;
