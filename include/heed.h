@@ -378,9 +378,10 @@ HEED_API heed_status heed_problem_normalize(heed_problem *normal, const heed_pro
  * alone; the softmax is not counted. */
 HEED_API double heed_problem_flops(const heed_problem *problem);
 
-/* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V read
- * once and O written once, without the gaps between strided elements. Elements that a zero stride
- * repeats count once. */
+/* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V, operands
+ * and arrays read once and O written once, without the gaps between strided elements. Elements that
+ * a zero stride repeats count once, and those of a bias or a mask that belong to pairs outside of
+ * the causal mask, the window and chunks not at all. */
 HEED_API double heed_problem_bytes(const heed_problem *problem);
 
 /* heed_type_size() returns the bytes of one element of @type: 4 or 2; 0 for a value outside the

@@ -140,6 +140,39 @@ int64_t heed_operand_extent(const heed_problem *problem, const heed_operand *ope
     return extent;
 }
 
+/* Elements that differ in their address, of pairs that are seen. */
+static double distinct(const heed_problem *problem, const heed_operand *operand)
+{
+    heed_strides strides = strides_of(problem, operand);
+    double count = (double)size_along(problem, operand, HEED_ALONG_KEY);
+    for (size_t i = 0; i < ORDER; i++)
+        if (*stride_of(&strides, i) != 0)
+            count *= (double)size_along(problem, operand, order[i].bit);
+    const unsigned pair = HEED_ALONG_QUERY | HEED_ALONG_KEY;
+    if ((operand->along & pair) == pair && strides.seq != 0)
+        count *= (double)heed_problem_pairs(problem) /
+                 ((double)problem->seq_q * (double)problem->seq_k);
+    return count;
+}
+
+double heed_operands_bytes(const heed_problem *problem)
+{
+    double bytes = 0;
+    for (int i = 0; i < HEED_OPERANDS; i++) {
+        const heed_operand *operand = heed_problem_operand(problem, i);
+        if (operand->type != HEED_DATA_NONE)
+            bytes += distinct(problem, operand) * (double)heed_data_size(operand->type);
+    }
+    for (int i = 0; i < HEED_ARRAYS_MAX; i++) {
+        const heed_array *array = &problem->arrays[i];
+        double elements = array->rank ? (double)heed_data_size(array->type) : 0;
+        for (int d = 0; d < array->rank; d++)
+            elements *= (double)array->size[d];
+        bytes += elements;
+    }
+    return bytes;
+}
+
 /* -------------------------------------------------------------------------- */
 /* Check                                                                      */
 /* -------------------------------------------------------------------------- */

@@ -60,6 +60,10 @@ int64_t heed_operand_extent(const heed_problem *problem, const heed_operand *ope
  * intervals, or adds sinks. */
 bool heed_problem_has_operands(const heed_problem *problem);
 
+/* heed_operands_bytes() returns the bytes of the operands and arrays of a problem that must be read
+ * at least: elements of pairs that no query sees by its interval are not. */
+double heed_operands_bytes(const heed_problem *problem);
+
 bool heed_operands_fault(const heed_problem *problem, heed_fault *fault);
 void heed_operands_normalize(heed_problem *problem);
 bool heed_operands_equal(const heed_problem *a, const heed_problem *b);

@@ -498,5 +498,5 @@ double heed_problem_bytes(const heed_problem *caller)
         distinct *= strides.head == 0 ? 1.0 : (double)tensor.heads;
         elements += distinct;
     }
-    return elements * (double)heed_type_size(problem->type);
+    return elements * (double)heed_type_size(problem->type) + heed_operands_bytes(problem);
 }

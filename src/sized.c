@@ -10,7 +10,7 @@ const heed_sized heed_sized_problem = { "heed_problem", sizeof(heed_problem),
 const heed_sized heed_sized_options = { "heed_options", sizeof(heed_options),
                                         sizeof(heed_options) };
 const heed_sized heed_sized_buffers = { "heed_buffers", sizeof(heed_buffers),
-                                        sizeof(heed_buffers) };
+                                        offsetof(heed_buffers, bias) };
 
 static size_t smaller(size_t a, size_t b)
 {

@@ -170,10 +170,10 @@ extern const cli_option cli_device_options[], cli_machine_options[];
 #define CLI_OPTION_WISDOM \
     CLI_OPTION_WISDOM_READ("Load wisdom from FILE if it exists, and save new results there")
 #define CLI_OPTION_SHAPES                                                                      \
-    OPT_PATHS(                                                                                 \
-        "shapes", 's', "FILE",                                                                 \
-        "Also take the problems in FILE, one spec per line; seed, edge, far, grid and rivals " \
-        "come with heed; may be given more than once")
+    OPT_PATHS("shapes", 's', "FILE",                                                           \
+              "Also take the problems in FILE, one spec per line; seed, edge, far, features, " \
+              "grid and rivals "                                                               \
+              "come with heed; may be given more than once")
 #define CLI_OPTION_KERNEL                                                                      \
     OPT_TEXT("kernel", 'k', "NAME",                                                            \
              "Use this kernel ('heed plan --list' lists them), in the config after \"__\" if " \
@@ -186,7 +186,7 @@ extern const cli_option cli_device_options[], cli_machine_options[];
 /* Rows that say in @about what the verb takes the value for. */
 #define CLI_OPTION_SEED(about) OPT_INTEGER("seed", 0, "N", 0, 9007199254740992, "1", about)
 #define CLI_OPTION_MARGIN(about) OPT_REAL("margin", 0, "PERCENT", 0.1, 100, "1", about)
-#define CLI_OPTION_MASK(about) OPT_ROW("mask", 'm', CLI_TEXT, "WORDS", 0, 0, NULL, "none", about)
+#define CLI_OPTION_WORDS(about) OPT_ROW("words", 'm', CLI_TEXT, "WORDS", 0, 0, NULL, "none", about)
 #define CLI_OPTION_WISDOM_READ(about) OPT_PATH("wisdom", 'w', "FILE", about)
 
 /* cli_device() returns the device that --device asks for, else HEED_DEVICE: "cpu", "cuda",

@@ -12,7 +12,7 @@ static const heed_type types[] = { HEED_F32, HEED_F16, HEED_BF16 };
 
 const char *const cli_layout_names[] = { "bshd", "bhsd", NULL };
 
-#define MASK_SIZE 128 /* of what --mask says */
+#define WORDS_SIZE HEED_SPEC_SIZE /* of what --words says, and of what files do */
 
 /* The dimensions of the arrays. */
 enum {
@@ -303,6 +303,12 @@ static cli_exit check_sources(const cli_args *args)
     return CLI_OK;
 }
 
+/* Does the verb read operands from files? */
+static bool has_operands(const cli_args *args)
+{
+    return cli_args_has(args, "bias");
+}
+
 static cli_inputs no_inputs(const cli_args *args)
 {
     return (cli_inputs){ .q = { .label = "Q" },
@@ -328,7 +334,10 @@ cli_exit cli_inputs_read(cli_inputs *inputs, const cli_args *args)
                                               : read_three_npy(inputs, args);
     if (code == CLI_OK)
         code = convert(inputs, args);
-    return code == CLI_OK ? check_shapes(inputs) : code;
+    if (code == CLI_OK)
+        code = check_shapes(inputs);
+    return code == CLI_OK && has_operands(args) ? cli_operand_files_read(&inputs->operands, args)
+                                                : code;
 }
 
 void cli_inputs_free(cli_inputs *inputs)
@@ -336,6 +345,7 @@ void cli_inputs_free(cli_inputs *inputs)
     lab_tensor_free(&inputs->q.tensor);
     lab_tensor_free(&inputs->k.tensor);
     lab_tensor_free(&inputs->v.tensor);
+    cli_operand_files_free(&inputs->operands);
 }
 
 cli_exit cli_inputs_sort(cli_inputs *inputs)
@@ -383,25 +393,30 @@ static heed_strides strides_in(const cli_input *input, cli_layout layout)
                       size_of(input, layout, DIM));
 }
 
-/* Takes the mask that --mask says, in the words of a spec, into a problem with all else. */
-static cli_exit read_mask(heed_problem *problem, const cli_args *args)
+/* Takes what files and --words say, in the words of a spec, into a problem with all else. */
+static cli_exit read_words(heed_problem *problem, const cli_inputs *inputs, const cli_args *args)
 {
-    const char *words = cli_args_text(args, "mask");
-    char spec[HEED_SPEC_SIZE + MASK_SIZE];
-    heed_problem masked;
+    const char *words = cli_args_text(args, "words");
+    char spec[2 * HEED_SPEC_SIZE + WORDS_SIZE], said[HEED_SPEC_SIZE] = "";
+    heed_problem complete;
+    cli_exit code = has_operands(args)
+                        ? cli_operand_files_words(&inputs->operands, problem, said, sizeof said)
+                        : CLI_OK;
+    if (code != CLI_OK)
+        return code;
     if (!words || strcmp(words, "none") == 0)
-        return CLI_OK;
-    if (strlen(words) >= MASK_SIZE) {
-        cli_error("--mask has %zu characters; the limit is %d", strlen(words), MASK_SIZE - 1);
+        words = "";
+    if (strlen(words) >= WORDS_SIZE) {
+        cli_error("--words has %zu characters; the limit is %d", strlen(words), WORDS_SIZE - 1);
         return CLI_USAGE;
     }
     size_t length = heed_problem_print(problem, spec, HEED_SPEC_SIZE);
-    snprintf(spec + length, MASK_SIZE, " %s", words);
-    heed_status status = heed_problem_parse(&masked, spec);
+    snprintf(spec + length, sizeof spec - length, "%s %s", said, words);
+    heed_status status = heed_problem_parse(&complete, spec);
     if (status != HEED_OK)
-        return cli_fail(status, "--mask");
-    *problem = masked;
-    return CLI_OK;
+        return cli_fail(status, "--words");
+    *problem = complete;
+    return has_operands(args) ? cli_operand_files_complete(&inputs->operands, problem) : CLI_OK;
 }
 
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args)
@@ -428,7 +443,7 @@ cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, con
     heed_status status = heed_problem_check(problem);
     if (status != HEED_OK)
         return cli_fail(status, "the arrays");
-    cli_exit code = read_mask(problem, args);
+    cli_exit code = read_words(problem, inputs, args);
     if (code == CLI_OK)
         heed_problem_normalize(problem, problem);
     return code;

@@ -5,6 +5,7 @@
 #define CLI_INPUTS_H
 
 #include "cli.h"
+#include "operand_files.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
 
@@ -30,6 +31,7 @@ typedef struct cli_input {
 
 typedef struct cli_inputs {
     cli_input q, k, v;
+    cli_operand_files operands; /* of verbs that read them */
     cli_layout layout;
 } cli_inputs;
 
@@ -43,9 +45,9 @@ void cli_inputs_free(cli_inputs *inputs);
 cli_exit cli_inputs_read_group(cli_inputs *inputs, lab_safetensors *file, const char *path,
                                const char *prefix, const cli_args *args);
 
-/* cli_inputs_problem() makes the problem from the shapes, --layout, --mask, and --scale if the verb
- * has it: its strides are those of the arrays as they lie. Warns where --layout was not given and
- * the shapes look like the other order. A failure has been printed. */
+/* cli_inputs_problem() makes the problem from the shapes, --layout, operands, --words, and --scale
+ * if the verb has it: its strides are those of the arrays as they lie. Warns where --layout was not
+ * given and the shapes look like the other order. A failure has been printed. */
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args);
 
 /* cli_inputs_sort() brings the elements into the order [batch, seq, heads, dim], in which

@@ -14,13 +14,9 @@
 #include "tensor/npy.h"
 #include "tensor/safetensors.h"
 
-/* The arguments of an execution. */
+/* The arguments of an execution: the tensors, by role, and then these. */
 enum {
-    RUN_Q,
-    RUN_K,
-    RUN_V,
-    RUN_O,
-    RUN_LSE,
+    RUN_LSE = LAB_ROLES,
     RUN_WORKSPACE,
     RUN_PLACES
 };
@@ -100,12 +96,15 @@ static cli_exit make_outputs(run_job *job)
 /* The array of @place; NULL if there is none. */
 static lab_tensor *array_of(run_job *job, int place)
 {
-    lab_tensor *const arrays[] = {
-        [RUN_Q] = &job->inputs.q.tensor, [RUN_K] = &job->inputs.k.tensor,
-        [RUN_V] = &job->inputs.v.tensor, [RUN_O] = &job->o,
-        [RUN_LSE] = &job->lse,           [RUN_WORKSPACE] = NULL,
-    };
-    return arrays[place] && arrays[place]->data ? arrays[place] : NULL;
+    lab_tensor *const vectors[] = { &job->inputs.q.tensor, &job->inputs.k.tensor,
+                                    &job->inputs.v.tensor };
+    if (place == RUN_WORKSPACE)
+        return NULL;
+    lab_tensor *array = place < LAB_VECTORS  ? vectors[place]
+                        : place < LAB_INPUTS ? &job->inputs.operands.operand[place].tensor
+                        : place == LAB_O     ? &job->o
+                                             : &job->lse;
+    return array->data ? array : NULL;
 }
 
 /* Gives @place memory of the device, with what the array holds if it is an input. On the CPU arrays
@@ -120,7 +119,7 @@ static heed_status bring(run_job *job, int place)
     if (size == 0 || (array && host))
         return HEED_OK;
     heed_status status = heed_device_allocate(job->context, size, &job->device[place]);
-    if (status == HEED_OK && place <= RUN_V)
+    if (status == HEED_OK && place < LAB_INPUTS)
         status = heed_device_upload(job->context, job->device[place], array->data, size);
     return status;
 }
@@ -145,20 +144,18 @@ static heed_status compute(run_job *job)
 {
     heed_buffers buffers = {
         .size = sizeof buffers,
-        .q = place_of(job, RUN_Q),
-        .k = place_of(job, RUN_K),
-        .v = place_of(job, RUN_V),
-        .o = place_of(job, RUN_O),
         .lse = place_of(job, RUN_LSE),
         .workspace = place_of(job, RUN_WORKSPACE),
         .workspace_size = heed_plan_workspace_size(job->plan),
     };
+    for (int role = 0; role < LAB_ROLES; role++)
+        lab_buffers_set(&buffers, (lab_role)role, place_of(job, role));
     int64_t start = heed_clock_ns();
     heed_status status = heed_execute(job->plan, &buffers);
     if (status == HEED_OK)
         status = heed_device_wait(job->context);
     job->seconds = (double)(heed_clock_ns() - start) * 1e-9;
-    for (int i = RUN_O; i <= RUN_LSE && status == HEED_OK; i++)
+    for (int i = LAB_O; i <= RUN_LSE && status == HEED_OK; i++)
         if (job->device[i])
             status = heed_device_download(job->context, array_of(job, i)->data, job->device[i],
                                           lab_tensor_bytes(array_of(job, i)));
@@ -291,10 +288,11 @@ static const cli_option options[] = {
     OPT_CHOICE("type", 0, "TYPE", cli_type_names, NULL,
                "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
                "integers in .npy files are read as bfloat16 [default: the type of the arrays]"),
-    CLI_OPTION_MASK(
-        "Which keys a query sees, in the words of a spec, such as 'causal window=1024:': "
-        "causal needs as many queries as keys; causal=tl is aligned top left, "
-        "causal=br bottom right; window=L:R, chunk=N, align=br"),
+    CLI_OPTION_WORDS(
+        "Further words of the problem's spec, such as 'causal window=1024:' or 'softcap=50 "
+        "score=s-0.1*abs(p-k)': causal needs as many queries as keys; causal=tl is aligned top "
+        "left, causal=br bottom right; docs/features.md has them all"),
+    CLI_OPTIONS_OPERANDS,
     OPT_REAL("scale", 0, "X", -3e38, 3e38, NULL,
              "Factor of the logits [default, and 0: 1/sqrt(dim)]"),
     CLI_OPTION_KERNEL,
@@ -325,8 +323,9 @@ const cli_verb cli_verb_run = {
         "\n"
         "Examples:\n"
         "\n"
-        "  heed run --q Q.npy --k K.npy --v V.npy --mask causal --out O.npy\n"
+        "  heed run --q Q.npy --k K.npy --v V.npy --words causal --out O.npy\n"
         "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
+        "  heed run --tensors t.safetensors --words causal --bias rel --sinks sinks --out O.npy\n"
         "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
     .options = options,
     .run = run,

@@ -1,5 +1,5 @@
 /*
- * mask.h - what kind of mask a problem has, of those that kernels are compiled for
+ * mask.h - what kind of mask a problem has, of those that kernels are compiled for, and what else
  */
 #ifndef LAB_MASK_H
 #define LAB_MASK_H
@@ -25,6 +25,13 @@ static inline bool lab_masks_alike(const heed_problem *a, const heed_problem *b)
 {
     return lab_masked(a) == lab_masked(b) && lab_hides_first(a) == lab_hides_first(b) &&
            (a->chunk != 0) == (b->chunk != 0);
+}
+
+/* Does anything change logits or hide keys, other than an interval of keys does, or add sinks? */
+static inline bool lab_has_operands(const heed_problem *p)
+{
+    return p->softcap != 0 || p->bias.type || p->slopes.type || p->sinks.type || p->starts.type ||
+           p->shown.type || p->score[0] || p->visible[0];
 }
 
 #endif /* LAB_MASK_H */

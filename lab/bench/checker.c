@@ -21,12 +21,12 @@
 static bool keep_inputs(lab_bench_checker *checker, heed_buffers *data)
 {
     const lab_bench_tensors *tensors = checker->tensors;
-    const void *from[LAB_INPUTS] = { [LAB_Q] = data->q, [LAB_K] = data->k, [LAB_V] = data->v };
+    const void *from[LAB_VECTORS] = { [LAB_Q] = data->q, [LAB_K] = data->k, [LAB_V] = data->v };
     if (!heed_device_is_host(tensors->context))
         return true;
-    for (int role = 0; role < LAB_INPUTS; role++) {
+    for (int role = 0; role < LAB_VECTORS; role++) {
         lab_view view = lab_view_of(&tensors->problem, (lab_role)role);
-        size_t bytes = (size_t)lab_view_extent(&view) * heed_type_size(view.type);
+        size_t bytes = lab_view_bytes(&view);
         checker->copies[role] = malloc(bytes);
         if (!checker->copies[role])
             return false;
@@ -42,7 +42,7 @@ static bool keep_inputs(lab_bench_checker *checker, heed_buffers *data)
 static bool can_check(const heed_problem *problem)
 {
     bool apart = problem->seq_k <= CHECK_NUMBERS / 64;
-    for (int role = 0; role < LAB_INPUTS; role++) {
+    for (int role = 0; role < LAB_VECTORS; role++) {
         lab_view view = lab_view_of(problem, (lab_role)role);
         apart = apart && lab_variant_splits(&view, true);
     }
@@ -72,7 +72,7 @@ void lab_bench_checker_destroy(lab_bench_checker *checker)
     if (!checker)
         return;
     lab_sample_destroy(checker->sample);
-    for (int role = 0; role < LAB_INPUTS; role++)
+    for (int role = 0; role < LAB_VECTORS; role++)
         free(checker->copies[role]);
     free(checker);
 }
@@ -84,13 +84,11 @@ static heed_status write_touch(const lab_bench_checker *checker, const lab_touch
     const lab_bench_tensors *tensors = checker->tensors;
     heed_type type = tensors->problem.type;
     heed_buffers buffers = lab_bench_tensors_buffers(tensors, call);
-    const void *const bases[LAB_INPUTS] = {
-        [LAB_Q] = buffers.q, [LAB_K] = buffers.k, [LAB_V] = buffers.v
-    };
     double element = 0; /* room for one of any type */
     lab_touch alone = { .role = touch->role, .value = touch->value };
     lab_touch_write(&alone, type, &element);
-    char *to = (char *)bases[touch->role] + (size_t)touch->index * heed_type_size(type);
+    char *to = (char *)lab_buffers_get(&buffers, touch->role) +
+               (size_t)touch->index * heed_type_size(type);
     return heed_device_upload(tensors->context, to, &element, heed_type_size(type));
 }
 

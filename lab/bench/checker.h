@@ -15,8 +15,8 @@
 typedef struct lab_bench_checker {
     const lab_bench_tensors *tensors;
     lab_sample *sample;
-    void *copies[LAB_INPUTS]; /* of Q, K, V as they were, where the first copy is host memory */
-    int64_t touched;          /* the copy that has been changed */
+    void *copies[LAB_VECTORS]; /* of Q, K, V as they were, where the first copy is host memory */
+    int64_t touched;           /* the copy that has been changed */
     uint64_t seed;
     uint64_t blocks;
 } lab_bench_checker;

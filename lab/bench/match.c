@@ -267,7 +267,7 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
                  ceil(guess / SKIP_FACTOR));
         return HEED_OK;
     }
-    void *owned[LAB_INPUTS];
+    void *owned[LAB_VECTORS];
     lab_rival_data data = { .q = rival_values(entry, heed->tensors, LAB_Q, &owned[LAB_Q]),
                             .k = rival_values(entry, heed->tensors, LAB_K, &owned[LAB_K]),
                             .v = rival_values(entry, heed->tensors, LAB_V, &owned[LAB_V]) };
@@ -282,7 +282,7 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
         lab_rival_release(entry->peer);
         lab_rival_pause(entry->peer);
     }
-    for (int role = 0; role < LAB_INPUTS; role++)
+    for (int role = 0; role < LAB_VECTORS; role++)
         free(owned[role]);
     return status;
 }

@@ -75,11 +75,11 @@ static bool take_sizes(lab_bench_process *process, size_t workspace)
     size_t limit = lab_limits_fill(&process->limits).tensor_bytes;
     for (int role = 0; role < LAB_ROLES; role++) {
         lab_view view = lab_view_of(&process->problem, (lab_role)role);
-        if ((uint64_t)lab_view_extent(&view) > limit / heed_type_size(view.type))
+        if (view.element && (uint64_t)lab_view_extent(&view) > limit / view.element)
             return lab_trial_outcome_set(&process->outcome, LAB_TRIAL_UNSUPPORTED,
                                          "the tensors need more than the %zu bytes of a trial",
                                          limit);
-        process->calls.size[role] = (size_t)lab_view_extent(&view) * heed_type_size(view.type);
+        process->calls.size[role] = lab_view_bytes(&view);
     }
     process->calls.size[LAB_WIRE_WORKSPACE] = workspace;
     return true;
@@ -105,11 +105,16 @@ static void harden(lab_bench_process *process, int call)
                                                  lab_random_stream(lot, 1));
 }
 
-/* Values for a tensor of a call, of which V is the last. */
+/* Values for a tensor of a call, of which V is the last but for operands, which stay what they
+ * are. */
 static void fill(void *data, int call, int role, void *to)
 {
     lab_bench_process *process = data;
     lab_view view = lab_view_of(&process->problem, (lab_role)role);
+    if (role >= LAB_VECTORS) {
+        memcpy(to, process->tensors->host[role], lab_view_bytes(&view));
+        return;
+    }
     uint64_t number = (uint64_t)call * LAB_ROLES + (uint64_t)role;
     int64_t place = lab_random_below(process->lot, number, PLACES) * process->step[role];
     const char *from = (const char *)process->values[role] +
@@ -137,11 +142,12 @@ bool lab_bench_process_take(lab_bench_process *process, const lab_bench_tensors 
     size_t workspace = 0;
     process->worst = 0;
     process->problem = tensors->problem;
+    process->tensors = tensors;
     process->calls = (lab_calls){ .count = 1, .fill = fill, .data = process };
     if (!lab_trial_prepare(process->trial, &process->problem, &workspace, &process->outcome) ||
         !take_sizes(process, workspace) || !make_written(process))
         return false;
-    for (int role = 0; role < LAB_INPUTS; role++)
+    for (int role = 0; role < LAB_VECTORS; role++)
         if (!make_values(process, tensors, (lab_role)role))
             return false;
     return true;
@@ -149,7 +155,7 @@ bool lab_bench_process_take(lab_bench_process *process, const lab_bench_tensors 
 
 void lab_bench_process_leave(lab_bench_process *process)
 {
-    for (int role = 0; role < LAB_INPUTS; role++) {
+    for (int role = 0; role < LAB_VECTORS; role++) {
         free(process->values[role]);
         process->values[role] = NULL;
     }

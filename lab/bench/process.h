@@ -26,12 +26,13 @@
 typedef struct lab_bench_process {
     lab_trial *trial;
     lab_limits limits;
-    heed_problem problem;     /* normalized */
-    void *values[LAB_INPUTS]; /* Q, K and V, longer than the tensors */
-    int64_t step[LAB_INPUTS]; /* elements between two places where a tensor may begin */
-    unsigned char *written;   /* of each element from the first to the last of O: 1; of gaps 0 */
-    lab_calls calls;          /* of a block */
-    void *laid[LAB_INPUTS];   /* Q, K and V of the call that is laid out */
+    heed_problem problem;             /* normalized */
+    const lab_bench_tensors *tensors; /* taken last, for its operands */
+    void *values[LAB_VECTORS];        /* Q, K and V, longer than the tensors */
+    int64_t step[LAB_VECTORS];        /* elements between two places where a tensor may begin */
+    unsigned char *written;  /* of each element from the first to the last of O: 1; of gaps 0 */
+    lab_calls calls;         /* of a block */
+    void *laid[LAB_VECTORS]; /* Q, K and V of the call that is laid out */
     lab_bench_hard hard[LAB_WIRE_SETS]; /* of each call */
     int64_t hardened;                   /* calls so far that were to have something hard */
     lab_fresh fresh;                    /* of this block */

@@ -9,6 +9,7 @@
 #include "lab/bench/tensors.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/operands.h"
 #include "src/device.h"
 #include "src/message.h"
 
@@ -28,7 +29,7 @@
 static size_t extent_bytes(const heed_problem *problem, lab_role role)
 {
     lab_view view = lab_view_of(problem, role);
-    return (size_t)lab_view_extent(&view) * heed_type_size(view.type);
+    return lab_view_bytes(&view);
 }
 
 static size_t copy_bytes(const heed_problem *problem)
@@ -98,7 +99,7 @@ static void fill(const lab_bench_tensors *tensors, lab_role role, void *data)
                             (char *)data + (size_t)lab_view_at(&view, b, s, h) * element);
 }
 
-/* Q, K or V in host memory. */
+/* An input in host memory. */
 static bool make_host(lab_bench_tensors *tensors, lab_role role)
 {
     size_t bytes = extent_bytes(&tensors->problem, role);
@@ -111,7 +112,11 @@ static bool make_host(lab_bench_tensors *tensors, lab_role role)
     lab_view view = lab_view_of(&tensors->problem, role);
     if (lab_view_extent(&view) != lab_view_vectors(&view) * view.dim) /* gaps are never read */
         memset(tensors->host[role], 0, bytes);
-    fill(tensors, role, tensors->host[role]);
+    if (role < LAB_VECTORS)
+        fill(tensors, role, tensors->host[role]);
+    else
+        lab_operand_fill(&tensors->problem, role, tensors->host[role],
+                         lab_random_stream(tensors->seed, (uint64_t)role));
     return true;
 }
 
@@ -119,6 +124,8 @@ static heed_status make_tensor(lab_bench_tensors *tensors, int64_t copy, lab_rol
 {
     size_t bytes = extent_bytes(&tensors->problem, role);
     void **data = &tensors->data[copy * LAB_ROLES + role];
+    if (bytes == 0)
+        return HEED_OK;
     heed_status status = heed_device_allocate(tensors->context, bytes, data);
     if (status != HEED_OK || role == LAB_O) /* lab_bench_tensors_poison() fills it */
         return status;
@@ -147,19 +154,19 @@ heed_status lab_bench_tensors_create(lab_bench_tensors *tensors, heed_context *c
     tensors->context = context;
     tensors->copies = copies < COPIES_MAX ? (int64_t)copies : COPIES_MAX;
     tensors->period = PERIOD;
-    for (int role = 0; role < LAB_INPUTS; role++) /* captured values do not repeat */
+    tensors->seed = seed;
+    for (int role = 0; role < LAB_VECTORS; role++) /* captured values do not repeat */
         if (source->tensors[role].data &&
             element_count(&source->problem, (lab_role)role) > tensors->period)
             tensors->period = element_count(&source->problem, (lab_role)role);
     if (!is_affordable(tensors)) {
         memset(tensors, 0, sizeof *tensors);
-        return heed_fail(HEED_ERR_NO_MEMORY,
-                         "Q, K, V and O have %.3g GB, more than there is memory",
+        return heed_fail(HEED_ERR_NO_MEMORY, "the tensors have %.3g GB, more than there is memory",
                          (double)copy_bytes(&source->problem) * 1e-9);
     }
     tensors->data = calloc((size_t)tensors->copies * LAB_ROLES, sizeof *tensors->data);
     heed_status status = tensors->data ? HEED_OK : HEED_ERR_NO_MEMORY;
-    for (int role = 0; status == HEED_OK && role < LAB_INPUTS; role++)
+    for (int role = 0; status == HEED_OK && role < LAB_VECTORS; role++)
         if (!make_values(tensors, source, seed, (lab_role)role))
             status = HEED_ERR_NO_MEMORY;
     for (int64_t copy = 0; status == HEED_OK && copy < tensors->copies; copy++)
@@ -175,7 +182,8 @@ heed_status lab_bench_tensors_create(lab_bench_tensors *tensors, heed_context *c
 void lab_bench_tensors_free(lab_bench_tensors *tensors)
 {
     for (int role = 0; role < LAB_INPUTS; role++) {
-        free(tensors->values[role]);
+        if (role < LAB_VECTORS)
+            free(tensors->values[role]);
         if (tensors->data && tensors->host[role] != tensors->data[role])
             free(tensors->host[role]);
     }
@@ -188,19 +196,18 @@ void lab_bench_tensors_free(lab_bench_tensors *tensors)
 heed_buffers lab_bench_tensors_buffers(const lab_bench_tensors *tensors, int64_t call)
 {
     void **all = tensors->data + call % tensors->copies * LAB_ROLES;
-    return (heed_buffers){ .size = sizeof(heed_buffers),
-                           .q = all[LAB_Q],
-                           .k = all[LAB_K],
-                           .v = all[LAB_V],
-                           .o = all[LAB_O] };
+    heed_buffers buffers = { .size = sizeof buffers };
+    for (int role = 0; role < LAB_ROLES; role++)
+        lab_buffers_set(&buffers, (lab_role)role, all[role]);
+    return buffers;
 }
 
 heed_buffers lab_bench_tensors_inputs(const lab_bench_tensors *tensors)
 {
-    return (heed_buffers){ .size = sizeof(heed_buffers),
-                           .q = tensors->host[LAB_Q],
-                           .k = tensors->host[LAB_K],
-                           .v = tensors->host[LAB_V] };
+    heed_buffers buffers = { .size = sizeof buffers };
+    for (int role = 0; role < LAB_INPUTS; role++)
+        lab_buffers_set(&buffers, (lab_role)role, tensors->host[role]);
+    return buffers;
 }
 
 heed_status lab_bench_tensors_poison(const lab_bench_tensors *tensors)

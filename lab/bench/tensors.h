@@ -11,35 +11,36 @@
 
 /* One problem, with captured values or without. */
 typedef struct lab_bench_source {
-    heed_problem problem;           /* normalized */
-    char label[64];                 /* of captured values: their prefix in the file, else "" */
-    lab_tensor tensors[LAB_INPUTS]; /* Q, K, V; zeroed: random values are to be made */
+    heed_problem problem;            /* normalized */
+    char label[64];                  /* of captured values: their prefix in the file, else "" */
+    lab_tensor tensors[LAB_VECTORS]; /* Q, K, V; zeroed: random values are to be made */
 } lab_bench_source;
 
-/* Q, K, V and O at the problem's strides in memory of the device, some copies of them at different
+/* Inputs and O at the problem's strides in memory of the device, some copies of them at different
  * addresses. */
 typedef struct lab_bench_tensors {
     heed_problem problem;  /* normalized */
     heed_context *context; /* whose device it is */
     int64_t copies;
-    void **data;              /* [copies][LAB_ROLES], on the device */
-    void *values[LAB_INPUTS]; /* Q, K, V as if dense, [batch, seq, heads, dim]: element i of one
+    uint64_t seed;
+    void **data;               /* [copies][LAB_ROLES], on the device; NULL: it has none */
+    void *values[LAB_VECTORS]; /* Q, K, V as if dense, [batch, seq, heads, dim]: element i of one
                                     is its number i modulo period */
     int64_t period;
-    void *host[LAB_INPUTS]; /* Q, K, V at the problem's strides in host memory; those of the
+    void *host[LAB_INPUTS]; /* the inputs at the problem's strides in host memory; those of the
                                   first copy, where that is host memory */
 } lab_bench_tensors;
 
 /* lab_bench_tensors_create() makes the values of @source, random normal ones of @seed if it has
- * none: as many copies as it takes to exceed @bytes, and one at least. Random values repeat after a
- * million. Returns HEED_OK or what the device returned, HEED_ERR_NO_MEMORY say, with @tensors
- * zeroed. */
+ * none, and operands as lab/verify/operands.h fills them: as many copies as it takes to exceed
+ * @bytes, and one at least. Random values repeat after a million. Returns HEED_OK or what the
+ * device returned, HEED_ERR_NO_MEMORY say, with @tensors zeroed. */
 heed_status lab_bench_tensors_create(lab_bench_tensors *tensors, heed_context *context,
                                      const lab_bench_source *source, uint64_t seed, int64_t bytes);
 void lab_bench_tensors_free(lab_bench_tensors *tensors);
 
 /* lab_bench_tensors_buffers() returns the copy that call number @call works on, without LSE and
- * workspace. lab_bench_tensors_inputs() returns Q, K and V in host memory. */
+ * workspace. lab_bench_tensors_inputs() returns the inputs in host memory. */
 heed_buffers lab_bench_tensors_buffers(const lab_bench_tensors *tensors, int64_t call);
 heed_buffers lab_bench_tensors_inputs(const lab_bench_tensors *tensors);
 

@@ -153,3 +153,71 @@ bool lab_type_is_narrow(heed_type type)
 {
     return formats[type].bias < formats[HEED_F32].bias;
 }
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Operands                                                                                       */
+/* ---------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    size_t size;
+    heed_type type; /* of numbers with a point */
+} kinds[] = {
+    [HEED_DATA_NONE] = { "none", 0, HEED_F32 }, [HEED_DATA_F32] = { "f32", 4, HEED_F32 },
+    [HEED_DATA_F16] = { "f16", 2, HEED_F16 },   [HEED_DATA_BF16] = { "bf16", 2, HEED_BF16 },
+    [HEED_DATA_I32] = { "i32", 4, HEED_F32 },   [HEED_DATA_BYTES] = { "bytes", 1, HEED_F32 },
+    [HEED_DATA_BITS] = { "bits", 4, HEED_F32 },
+};
+
+size_t lab_data_size(heed_data kind)
+{
+    return kinds[kind].size;
+}
+
+const char *lab_data_name(heed_data kind)
+{
+    return kinds[kind].name;
+}
+
+heed_data lab_data_of(heed_type type)
+{
+    return type == HEED_F16 ? HEED_DATA_F16 : type == HEED_BF16 ? HEED_DATA_BF16 : HEED_DATA_F32;
+}
+
+heed_type lab_data_type(heed_data kind)
+{
+    return kinds[kind].type;
+}
+
+double lab_data_get(heed_data kind, const void *base, int64_t index)
+{
+    switch (kind) {
+    case HEED_DATA_I32:
+        return ((const int32_t *)base)[index];
+    case HEED_DATA_BYTES:
+        return ((const unsigned char *)base)[index] != 0;
+    case HEED_DATA_BITS:
+        return ((const uint32_t *)base)[index / 32] >> (index % 32) & 1;
+    default:
+        return lab_element_get(kinds[kind].type, base, index);
+    }
+}
+
+void lab_data_set(heed_data kind, void *base, int64_t index, double value)
+{
+    uint32_t *words = base;
+    switch (kind) {
+    case HEED_DATA_I32:
+        ((int32_t *)base)[index] = (int32_t)value;
+        break;
+    case HEED_DATA_BYTES:
+        ((unsigned char *)base)[index] = value != 0;
+        break;
+    case HEED_DATA_BITS:
+        words[index / 32] &= ~(UINT32_C(1) << (index % 32));
+        words[index / 32] |= (uint32_t)(value != 0) << (index % 32);
+        break;
+    default:
+        lab_element_set(kinds[kind].type, base, index, value);
+    }
+}

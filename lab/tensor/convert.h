@@ -8,6 +8,7 @@
 #define LAB_CONVERT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "heed.h"
@@ -41,5 +42,23 @@ uint32_t lab_type_bits(heed_type type, bool negative, uint32_t random);
 
 /* lab_type_is_narrow() says whether @type has fewer exponents than float32. */
 bool lab_type_is_narrow(heed_type type);
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+/* lab_data_size() returns the bytes of an element of an operand, 4 for a word of bits; 0 for
+ * HEED_DATA_NONE. lab_data_name() returns "f32", "bits", ...; "none". */
+size_t lab_data_size(heed_data kind);
+const char *lab_data_name(heed_data kind);
+
+/* lab_data_of() returns the kind of elements of @type; lab_data_type() the type of those of @kind,
+ * HEED_F32 if it is none of them. */
+heed_data lab_data_of(heed_type type);
+heed_type lab_data_type(heed_data kind);
+
+/* lab_data_get() returns the element at @index of an operand: a number, or 0 or 1 for what is false
+ * or true; lab_data_set() writes one. Of bits, @index counts bits, 32 to a word, the lowest first.
+ */
+double lab_data_get(heed_data kind, const void *base, int64_t index);
+void lab_data_set(heed_data kind, void *base, int64_t index, double value);
 
 #endif /* LAB_CONVERT_H */

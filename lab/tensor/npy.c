@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "convert.h"
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_SIZE 6
@@ -184,21 +185,31 @@ static heed_status read_dict(npy_scan *scan, npy_header *header)
 /* Element types by descr. numpy writes the byte order of a void type as '|'. */
 static const struct npy_type {
     const char *descr;
-    heed_type type;
-    bool bits; /* only where 16-bit elements are wanted as bf16 */
+    heed_data kind;
+    lab_npy_bits least; /* how they must be wanted at least */
 } npy_types[] = {
-    { "<f4", HEED_F32, false }, { "<f2", HEED_F16, false }, { "<u2", HEED_BF16, true },
-    { "|V2", HEED_BF16, true }, { "<V2", HEED_BF16, true }, { "V2", HEED_BF16, true },
+    { "<f4", HEED_DATA_F32, LAB_NPY_REFUSE },    { "<f2", HEED_DATA_F16, LAB_NPY_REFUSE },
+    { "<u2", HEED_DATA_BF16, LAB_NPY_BF16 },     { "|V2", HEED_DATA_BF16, LAB_NPY_BF16 },
+    { "<V2", HEED_DATA_BF16, LAB_NPY_BF16 },     { "V2", HEED_DATA_BF16, LAB_NPY_BF16 },
+    { "<i4", HEED_DATA_I32, LAB_NPY_OPERAND },   { "<u4", HEED_DATA_BITS, LAB_NPY_OPERAND },
+    { "|b1", HEED_DATA_BYTES, LAB_NPY_OPERAND }, { "|u1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
 };
 
+/* The other ones that this reader takes. */
+static const char *more_types(lab_npy_bits bits)
+{
+    return bits == LAB_NPY_OPERAND ? "'<i4', '|b1', '|u1' or '<u4'" : "or 16 bits as bf16";
+}
+
 static heed_status find_type(const char *path, const char *descr, lab_npy_bits bits,
-                             heed_type *type, lab_error *error)
+                             heed_data *kind, lab_error *error)
 {
     for (size_t i = 0; i < sizeof npy_types / sizeof npy_types[0]; i++) {
-        if (strcmp(npy_types[i].descr, descr) != 0)
+        if (strcmp(npy_types[i].descr, descr) != 0 ||
+            (npy_types[i].least == LAB_NPY_OPERAND && bits != LAB_NPY_OPERAND))
             continue;
-        *type = npy_types[i].type;
-        if (npy_types[i].bits && bits != LAB_NPY_BF16)
+        *kind = npy_types[i].kind;
+        if (npy_types[i].least == LAB_NPY_BF16 && bits == LAB_NPY_REFUSE)
             return lab_fail(error, HEED_ERR_UNSUPPORTED,
                             "%s: descr is '%s'; if these are bfloat16, say so with type bf16", path,
                             descr);
@@ -208,8 +219,8 @@ static heed_status find_type(const char *path, const char *descr, lab_npy_bits b
                       : strchr(descr, 'O') ? " (Python objects)"
                                            : "";
     return lab_fail(error, HEED_ERR_UNSUPPORTED,
-                    "%s: descr is '%s'%s; heed takes '<f4' or '<f2', or 16 bits as bf16", path,
-                    descr, why);
+                    "%s: descr is '%s'%s; heed takes '<f4' or '<f2', %s", path, descr, why,
+                    more_types(bits));
 }
 
 /* The length of the header; the position is then at its start. */
@@ -260,13 +271,13 @@ static heed_status read_header(FILE *file, const char *path, npy_header *header,
 
 /* The elements, and then nothing more. The size is compared first, lest a damaged shape ask for all
  * memory. */
-static heed_status read_elements(FILE *file, const char *path, lab_tensor *tensor, heed_type type,
+static heed_status read_elements(FILE *file, const char *path, lab_tensor *tensor, heed_data kind,
                                  const npy_header *header, lab_error *error)
 {
     size_t bytes;
     char shape[LAB_SHAPE_SIZE];
     lab_shape_print(header->shape, header->rank, shape);
-    if (!lab_shape_bytes(header->shape, header->rank, heed_type_size(type), &bytes))
+    if (!lab_shape_bytes(header->shape, header->rank, lab_data_size(kind), &bytes))
         return lab_fail(error, HEED_ERR_CORRUPT, "%s: shape is %s, more than can be addressed",
                         path, shape);
     int64_t left = lab_file_left(file);
@@ -274,7 +285,7 @@ static heed_status read_elements(FILE *file, const char *path, lab_tensor *tenso
         return lab_fail(error, HEED_ERR_CORRUPT,
                         "%s: shape %s of '%s' needs %zu bytes of data, and %lld are there", path,
                         shape, header->descr, bytes, (long long)left);
-    heed_status status = lab_tensor_create(tensor, type, header->shape, header->rank, error);
+    heed_status status = lab_tensor_create_kind(tensor, kind, header->shape, header->rank, error);
     if (status == HEED_OK)
         status = lab_file_read(file, path, "the data", tensor->data, bytes, error);
     if (status == HEED_OK && fgetc(file) != EOF)
@@ -288,7 +299,7 @@ heed_status lab_npy_read(lab_tensor *tensor, const char *path, lab_npy_bits bits
 {
     FILE *file;
     npy_header header;
-    heed_type type = HEED_F32;
+    heed_data kind = HEED_DATA_NONE;
 
     memset(tensor, 0, sizeof *tensor);
     heed_status status = lab_file_open(&file, path, error);
@@ -296,13 +307,13 @@ heed_status lab_npy_read(lab_tensor *tensor, const char *path, lab_npy_bits bits
         return status;
     status = read_header(file, path, &header, error);
     if (status == HEED_OK)
-        status = find_type(path, header.descr, bits, &type, error);
+        status = find_type(path, header.descr, bits, &kind, error);
     if (status == HEED_OK && header.fortran_order && header.rank > 1)
         status = lab_fail(
             error, HEED_ERR_UNSUPPORTED,
             "%s: fortran_order is True; heed takes C order: save numpy.ascontiguousarray(x)", path);
     if (status == HEED_OK)
-        status = read_elements(file, path, tensor, type, &header, error);
+        status = read_elements(file, path, tensor, kind, &header, error);
     fclose(file);
     if (status != HEED_OK)
         lab_tensor_free(tensor);
@@ -314,10 +325,11 @@ heed_status lab_npy_read(lab_tensor *tensor, const char *path, lab_npy_bits bits
 static size_t print_dict(const lab_tensor *tensor, char text[DICT_SIZE])
 {
     static const char *const descr[] = {
-        [HEED_F32] = "<f4", [HEED_F16] = "<f2", [HEED_BF16] = "<u2"
+        [HEED_DATA_F32] = "<f4", [HEED_DATA_F16] = "<f2",   [HEED_DATA_BF16] = "<u2",
+        [HEED_DATA_I32] = "<i4", [HEED_DATA_BYTES] = "|u1", [HEED_DATA_BITS] = "<u4"
     };
     size_t length = (size_t)snprintf(
-        text, DICT_SIZE, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[tensor->type]);
+        text, DICT_SIZE, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[tensor->kind]);
     for (int i = 0; i < tensor->rank; i++)
         length += (size_t)snprintf(text + length, DICT_SIZE - length, "%lld,%s",
                                    (long long)tensor->shape[i], i + 1 < tensor->rank ? " " : "");

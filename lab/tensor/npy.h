@@ -10,10 +10,12 @@
 
 #include "tensor.h"
 
-/* How to read 16-bit elements that are no numpy float. */
+/* How to read elements that are no numpy float. */
 typedef enum lab_npy_bits {
     LAB_NPY_REFUSE,
-    LAB_NPY_BF16
+    LAB_NPY_BF16,
+    LAB_NPY_OPERAND /* so that whole numbers and truth values are read too: '<i4' as i32, '|b1' and
+                       '|u1' as bytes, '<u4' as words of bits, '<u2' as bf16 */
 } lab_npy_bits;
 
 /* lab_npy_read() reads the array in the file @path, which may be a pipe. On HEED_OK the caller owns

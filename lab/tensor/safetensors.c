@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "convert.h"
 
 #define LENGTH_SIZE 8
 
@@ -27,15 +28,18 @@ struct lab_safetensors {
 static const struct dtype {
     const char *name;
     unsigned bits;
-    int type; /* heed_type, or -1 */
+    heed_data kind; /* HEED_DATA_NONE: heed has none such */
 } dtypes[] = {
-    { "F32", 32, HEED_F32 }, { "F16", 16, HEED_F16 }, { "BF16", 16, HEED_BF16 },
-    { "F64", 64, -1 },       { "I64", 64, -1 },       { "U64", 64, -1 },
-    { "I32", 32, -1 },       { "U32", 32, -1 },       { "I16", 16, -1 },
-    { "U16", 16, -1 },       { "I8", 8, -1 },         { "U8", 8, -1 },
-    { "BOOL", 8, -1 },       { "F8_E4M3", 8, -1 },    { "F8_E5M2", 8, -1 },
-    { "F8_E8M0", 8, -1 },    { "C64", 64, -1 },       { "F4", 4, -1 },
-    { "F6_E2M3", 6, -1 },    { "F6_E3M2", 6, -1 },
+    { "F32", 32, HEED_DATA_F32 },     { "F16", 16, HEED_DATA_F16 },
+    { "BF16", 16, HEED_DATA_BF16 },   { "I32", 32, HEED_DATA_I32 },
+    { "U32", 32, HEED_DATA_BITS },    { "U8", 8, HEED_DATA_BYTES },
+    { "BOOL", 8, HEED_DATA_BYTES },   { "F64", 64, HEED_DATA_NONE },
+    { "I64", 64, HEED_DATA_NONE },    { "U64", 64, HEED_DATA_NONE },
+    { "I16", 16, HEED_DATA_NONE },    { "U16", 16, HEED_DATA_NONE },
+    { "I8", 8, HEED_DATA_NONE },      { "F8_E4M3", 8, HEED_DATA_NONE },
+    { "F8_E5M2", 8, HEED_DATA_NONE }, { "F8_E8M0", 8, HEED_DATA_NONE },
+    { "C64", 64, HEED_DATA_NONE },    { "F4", 4, HEED_DATA_NONE },
+    { "F6_E2M3", 6, HEED_DATA_NONE }, { "F6_E3M2", 6, HEED_DATA_NONE },
 };
 
 static const struct dtype *find_dtype(const char *name)
@@ -310,8 +314,13 @@ static const lab_safetensors_entry *find_entry(const lab_safetensors *file, cons
     return NULL;
 }
 
-heed_status lab_safetensors_read(lab_safetensors *file, const char *name, lab_tensor *tensor,
-                                 lab_error *error)
+static bool is_number(heed_data kind)
+{
+    return kind == HEED_DATA_F32 || kind == HEED_DATA_F16 || kind == HEED_DATA_BF16;
+}
+
+static heed_status read_array(lab_safetensors *file, const char *name, lab_tensor *tensor,
+                              bool operand, lab_error *error)
 {
     memset(tensor, 0, sizeof *tensor);
     const lab_safetensors_entry *entry = find_entry(file, name);
@@ -320,24 +329,36 @@ heed_status lab_safetensors_read(lab_safetensors *file, const char *name, lab_te
                         "%s: there is no array '%s'; the first of %zu is '%s'", file->path, name,
                         file->count, file->count ? file->entries[0].name : "");
     const struct dtype *dtype = find_dtype(entry->dtype);
-    if (!dtype || dtype->type < 0)
+    if (!dtype || (operand ? dtype->kind == HEED_DATA_NONE : !is_number(dtype->kind)))
         return lab_fail(error, HEED_ERR_UNSUPPORTED,
-                        "%s: array '%s': dtype is %s; heed takes F32, F16 or BF16", file->path,
-                        name, entry->dtype);
+                        "%s: array '%s': dtype is %s; heed takes F32, F16 or BF16%s", file->path,
+                        name, entry->dtype, operand ? ", I32, BOOL, U8 or U32" : "");
     if (entry->rank > LAB_RANK_MAX)
         return lab_fail(error, HEED_ERR_UNSUPPORTED,
                         "%s: array '%s': %d dimensions; at most %d can be handled", file->path,
                         name, entry->rank, LAB_RANK_MAX);
     if (fseeko(file->stream, (off_t)(file->data_start + entry->begin), SEEK_SET) != 0)
         return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot go to array '%s'", file->path, name);
-    heed_status status = lab_tensor_create(tensor, (heed_type)dtype->type, entry->shape,
-                                           entry->rank, error);
+    heed_status status = lab_tensor_create_kind(tensor, dtype->kind, entry->shape, entry->rank,
+                                                error);
     if (status == HEED_OK)
         status = lab_file_read(file->stream, file->path, name, tensor->data,
                                lab_tensor_bytes(tensor), error);
     if (status != HEED_OK)
         lab_tensor_free(tensor);
     return status;
+}
+
+heed_status lab_safetensors_read(lab_safetensors *file, const char *name, lab_tensor *tensor,
+                                 lab_error *error)
+{
+    return read_array(file, name, tensor, false, error);
+}
+
+heed_status lab_safetensors_read_operand(lab_safetensors *file, const char *name,
+                                         lab_tensor *tensor, lab_error *error)
+{
+    return read_array(file, name, tensor, true, error);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -347,7 +368,7 @@ heed_status lab_safetensors_read(lab_safetensors *file, const char *name, lab_te
 static const char *dtype_name(heed_type type)
 {
     size_t i = 0;
-    while (dtypes[i].type != (int)type)
+    while (dtypes[i].kind != lab_data_of(type))
         i++;
     return dtypes[i].name;
 }

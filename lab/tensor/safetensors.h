@@ -44,6 +44,11 @@ const lab_safetensors_entry *lab_safetensors_at(const lab_safetensors *file,
 heed_status lab_safetensors_read(lab_safetensors *file, const char *name, lab_tensor *tensor,
                                  lab_error *error);
 
+/* lab_safetensors_read_operand() is the same, and reads I32, BOOL and U8, as bytes, and U32, as
+ * words of bits, too. */
+heed_status lab_safetensors_read_operand(lab_safetensors *file, const char *name,
+                                         lab_tensor *tensor, lab_error *error);
+
 /* lab_safetensors_write() writes @count arrays with their names, which are unique, to @path,
  * replacing what is there only when all is written. HEED_ERR_SYSTEM, HEED_ERR_NO_MEMORY. */
 heed_status lab_safetensors_write(const char *path, const char *const *names,

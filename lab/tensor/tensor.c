@@ -46,6 +46,12 @@ static void *allocate(size_t bytes)
 heed_status lab_tensor_create(lab_tensor *tensor, heed_type type, const int64_t *shape, int rank,
                               lab_error *error)
 {
+    return lab_tensor_create_kind(tensor, lab_data_of(type), shape, rank, error);
+}
+
+heed_status lab_tensor_create_kind(lab_tensor *tensor, heed_data kind, const int64_t *shape,
+                                   int rank, lab_error *error)
+{
     char text[LAB_SHAPE_SIZE];
     size_t bytes;
 
@@ -54,7 +60,7 @@ heed_status lab_tensor_create(lab_tensor *tensor, heed_type type, const int64_t 
         return lab_fail(error, HEED_ERR_INVALID,
                         "an array has %d dimensions; at most %d can be handled", rank,
                         LAB_RANK_MAX);
-    if (!lab_shape_bytes(shape, rank, heed_type_size(type), &bytes))
+    if (!lab_shape_bytes(shape, rank, lab_data_size(kind), &bytes))
         return lab_fail(error, HEED_ERR_INVALID, "the shape %s has no size in bytes",
                         lab_shape_print(shape, rank, text));
     void *data = allocate(bytes);
@@ -62,7 +68,8 @@ heed_status lab_tensor_create(lab_tensor *tensor, heed_type type, const int64_t 
         return lab_fail(error, HEED_ERR_NO_MEMORY, "not enough memory for an array of %zu bytes",
                         bytes);
     memset(data, 0, bytes);
-    tensor->type = type;
+    tensor->type = lab_data_type(kind);
+    tensor->kind = kind;
     tensor->rank = rank;
     memcpy(tensor->shape, shape, (size_t)rank * sizeof *shape);
     tensor->data = data;
@@ -78,14 +85,14 @@ void lab_tensor_free(lab_tensor *tensor)
 size_t lab_tensor_bytes(const lab_tensor *tensor)
 {
     size_t bytes = 0;
-    return lab_shape_bytes(tensor->shape, tensor->rank, heed_type_size(tensor->type), &bytes)
-               ? bytes
-               : 0;
+    return lab_shape_bytes(tensor->shape, tensor->rank, lab_data_size(tensor->kind), &bytes) ? bytes
+                                                                                             : 0;
 }
 
 int64_t lab_tensor_elements(const lab_tensor *tensor)
 {
-    return (int64_t)(lab_tensor_bytes(tensor) / heed_type_size(tensor->type));
+    size_t element = lab_data_size(tensor->kind);
+    return element ? (int64_t)(lab_tensor_bytes(tensor) / element) : 0;
 }
 
 heed_status lab_tensor_convert(lab_tensor *tensor, heed_type type, lab_error *error)

@@ -19,8 +19,9 @@
 
 /* The last dimension is contiguous, as in C. Starts zeroed; release with lab_tensor_free(). */
 typedef struct lab_tensor {
-    heed_type type;
-    int rank; /* 0: a single number */
+    heed_type type; /* of elements that are of one */
+    heed_data kind; /* of the elements; those of HEED_DATA_BITS are words */
+    int rank;       /* 0: a single number */
     int64_t shape[LAB_RANK_MAX];
     void *data; /* owned; aligned to HEED_ALIGNMENT; never NULL, not even without elements */
 } lab_tensor;
@@ -33,10 +34,12 @@ bool lab_shape_bytes(const int64_t *shape, int rank, size_t element_size, size_t
 #define LAB_SHAPE_SIZE (LAB_RANK_MAX * 22 + 3)
 const char *lab_shape_print(const int64_t *shape, int rank, char text[LAB_SHAPE_SIZE]);
 
-/* lab_tensor_create() makes an array of zeros. HEED_ERR_INVALID for a shape that has no size,
- * HEED_ERR_NO_MEMORY; *@tensor is zeroed then. */
+/* lab_tensor_create() makes an array of zeros, lab_tensor_create_kind() one of any kind.
+ * HEED_ERR_INVALID for a shape that has no size, HEED_ERR_NO_MEMORY; *@tensor is zeroed then. */
 heed_status lab_tensor_create(lab_tensor *tensor, heed_type type, const int64_t *shape, int rank,
                               lab_error *error);
+heed_status lab_tensor_create_kind(lab_tensor *tensor, heed_data kind, const int64_t *shape,
+                                   int rank, lab_error *error);
 void lab_tensor_free(lab_tensor *tensor);
 
 /* lab_tensor_bytes() returns the size of the data of a tensor that was created;

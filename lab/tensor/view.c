@@ -3,25 +3,133 @@
  */
 #include "lab/tensor/view.h"
 
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+
+#define PLACE(field) offsetof(heed_buffers, field)
+#define ARRAY(i) (offsetof(heed_buffers, arrays) + (i) * sizeof(void *))
+
+static const struct {
+    const char *name;
+    size_t place; /* in heed_buffers */
+} roles[LAB_ROLES] = {
+    [LAB_Q] = { "Q", PLACE(q) },
+    [LAB_K] = { "K", PLACE(k) },
+    [LAB_V] = { "V", PLACE(v) },
+    [LAB_BIAS] = { "bias", PLACE(bias) },
+    [LAB_SLOPES] = { "slopes", PLACE(slopes) },
+    [LAB_SINKS] = { "sinks", PLACE(sinks) },
+    [LAB_STARTS] = { "starts", PLACE(starts) },
+    [LAB_SHOWN] = { "shown", PLACE(shown) },
+    [LAB_ARRAYS] = { "arrays[0]", ARRAY(0) },
+    [LAB_ARRAYS + 1] = { "arrays[1]", ARRAY(1) },
+    [LAB_ARRAYS + 2] = { "arrays[2]", ARRAY(2) },
+    [LAB_ARRAYS + 3] = { "arrays[3]", ARRAY(3) },
+    [LAB_O] = { "O", PLACE(o) },
+};
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Views                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Q, K, V or O. */
+static lab_view vector_view(const heed_problem *p, lab_role role)
+{
+    const bool query = role == LAB_Q || role == LAB_O;
+    const bool qk = role == LAB_Q || role == LAB_K;
+    const heed_strides *const strides[LAB_ROLES] = {
+        [LAB_Q] = &p->q, [LAB_K] = &p->k, [LAB_V] = &p->v, [LAB_O] = &p->o
+    };
+    return (lab_view){ .type = p->type,
+                       .batch = p->batch,
+                       .seq = query ? p->seq_q : p->seq_k,
+                       .heads = query ? p->heads_q : p->heads_kv,
+                       .dim = qk ? p->dim_qk : p->dim_v,
+                       .strides = *strides[role],
+                       .kind = lab_data_of(p->type),
+                       .element = heed_type_size(p->type) };
+}
+
+/* The strides of @operand, or those of a dense one. */
+static heed_strides operand_strides(const lab_view *view, const heed_operand *operand)
+{
+    heed_strides s = operand->strides;
+    if (s.batch != 0 || s.seq != 0 || s.head != 0)
+        return s;
+    return (heed_strides){ .seq = view->seq > 1 ? view->dim : 0,
+                           .head = view->heads > 1 ? view->seq * view->dim : 0,
+                           .batch = view->batch > 1 ? view->heads * view->seq * view->dim : 0 };
+}
+
+static lab_view operand_view(const heed_problem *p, const heed_operand *operand)
+{
+    unsigned along = operand->along;
+    int64_t keys = operand->type == HEED_DATA_BITS ? (p->seq_k + 31) / 32 : p->seq_k;
+    lab_view view = { .type = lab_data_type(operand->type),
+                      .batch = along & HEED_ALONG_BATCH ? p->batch : 1,
+                      .seq = along & HEED_ALONG_QUERY ? p->seq_q : 1,
+                      .heads = along & HEED_ALONG_HEAD ? p->heads_q : 1,
+                      .dim = along & HEED_ALONG_KEY ? keys : 1,
+                      .kind = operand->type,
+                      .element = lab_data_size(operand->type) };
+    if (operand->type == HEED_DATA_NONE)
+        return (lab_view){ .kind = HEED_DATA_NONE };
+    view.strides = operand_strides(&view, operand);
+    return view;
+}
+
+static lab_view array_view(const heed_array *array)
+{
+    lab_view view = { .type = lab_data_type(array->type),
+                      .batch = 1,
+                      .seq = 1,
+                      .heads = 1,
+                      .dim = 1,
+                      .kind = array->type,
+                      .element = lab_data_size(array->type) };
+    for (int i = 0; i < array->rank; i++)
+        view.dim *= array->size[i];
+    return array->name[0] ? view : (lab_view){ .kind = HEED_DATA_NONE };
+}
+
 lab_view lab_view_of(const heed_problem *problem, lab_role role)
 {
     const heed_problem *p = problem;
-    const lab_view views[LAB_ROLES] = {
-        [LAB_Q] = { p->type, p->batch, p->seq_q, p->heads_q, p->dim_qk, p->q },
-        [LAB_K] = { p->type, p->batch, p->seq_k, p->heads_kv, p->dim_qk, p->k },
-        [LAB_V] = { p->type, p->batch, p->seq_k, p->heads_kv, p->dim_v, p->v },
-        [LAB_O] = { p->type, p->batch, p->seq_q, p->heads_q, p->dim_v, p->o },
-    };
-    return views[role];
+    const heed_operand *const operands[LAB_ARRAYS] = { [LAB_BIAS] = &p->bias,
+                                                       [LAB_SLOPES] = &p->slopes,
+                                                       [LAB_SINKS] = &p->sinks,
+                                                       [LAB_STARTS] = &p->starts,
+                                                       [LAB_SHOWN] = &p->shown };
+    if (role < LAB_VECTORS || role == LAB_O)
+        return vector_view(p, role);
+    if (role >= LAB_ARRAYS)
+        return array_view(&p->arrays[role - LAB_ARRAYS]);
+    return operand_view(p, operands[role]);
 }
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Elements                                                                                       */
+/* ---------------------------------------------------------------------------------------------- */
 
 int64_t lab_view_at(const lab_view *view, int64_t batch, int64_t seq, int64_t head)
 {
     return batch * view->strides.batch + seq * view->strides.seq + head * view->strides.head;
 }
 
+int64_t lab_view_pair(const lab_view *view, int64_t batch, int64_t head, int64_t query, int64_t key)
+{
+    int64_t at = lab_view_at(view, view->batch > 1 ? batch : 0, view->seq > 1 ? query : 0,
+                             view->heads > 1 ? head : 0);
+    if (view->kind == HEED_DATA_BITS)
+        return at * 32 + key;
+    return view->dim > 1 ? at + key : at;
+}
+
 int64_t lab_view_extent(const lab_view *view)
 {
+    if (view->dim == 0)
+        return 0;
     return lab_view_at(view, view->batch - 1, view->seq - 1, view->heads - 1) + view->dim;
 }
 
@@ -37,8 +145,28 @@ int64_t lab_view_vector(const lab_view *view, int64_t n)
     return lab_view_at(view, n / view->seq / view->heads, seq, head);
 }
 
+size_t lab_view_bytes(const lab_view *view)
+{
+    return (size_t)lab_view_extent(view) * view->element;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Names and addresses                                                                            */
+/* ---------------------------------------------------------------------------------------------- */
+
 const char *lab_role_name(lab_role role)
 {
-    static const char *const names[LAB_ROLES] = { "Q", "K", "V", "O" };
-    return names[role];
+    return roles[role].name;
+}
+
+void lab_buffers_set(heed_buffers *buffers, lab_role role, const void *data)
+{
+    memcpy((char *)buffers + roles[role].place, &data, sizeof data);
+}
+
+const void *lab_buffers_get(const heed_buffers *buffers, lab_role role)
+{
+    const void *data;
+    memcpy(&data, (const char *)buffers + roles[role].place, sizeof data);
+    return data;
 }

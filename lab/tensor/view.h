@@ -4,35 +4,53 @@
 #ifndef LAB_VIEW_H
 #define LAB_VIEW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "heed.h"
 
+/* The tensors of a problem: inputs, of which most problems have the first three alone, and O. */
 typedef enum lab_role {
     LAB_Q,
     LAB_K,
     LAB_V,
-    LAB_O
+    LAB_BIAS, /* the operands */
+    LAB_SLOPES,
+    LAB_SINKS,
+    LAB_STARTS,
+    LAB_SHOWN,
+    LAB_ARRAYS, /* the first of the arrays that expressions read */
+    LAB_O = LAB_ARRAYS + HEED_ARRAYS_MAX
 } lab_role;
-#define LAB_ROLES 4
-#define LAB_INPUTS 3 /* come first */
+#define LAB_VECTORS 3 /* Q, K and V, of the problem's type, come first */
+#define LAB_INPUTS 12 /* come first */
+#define LAB_ROLES 13
 
-/* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. */
+/* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. Of an operand the
+ * seq is that of queries and the dim that of keys; sizes are 1 along which it is the same. */
 typedef struct lab_view {
-    heed_type type;
+    heed_type type; /* of elements that are of one */
     int64_t batch;
     int64_t seq;
     int64_t heads;
     int64_t dim;
     heed_strides strides;
+    heed_data kind; /* of the elements; HEED_DATA_NONE: the problem has no such tensor */
+    size_t element; /* bytes of one, of bits those of a word */
 } lab_view;
 
-/* lab_view_of() returns the view of one tensor of @problem, which must be normalized. */
+/* lab_view_of() returns the view of one tensor of @problem, which must be normalized; of one that
+ * it does not have, a view without elements. */
 lab_view lab_view_of(const heed_problem *problem, lab_role role);
 
 /* lab_view_at() returns the index of the first element of a head vector. */
 int64_t lab_view_at(const lab_view *view, int64_t batch, int64_t seq, int64_t head);
+
+/* lab_view_pair() returns the index of an operand's element for a query head, a query and a key; of
+ * bits, 32 times that of the word, and the number of the bit. */
+int64_t lab_view_pair(const lab_view *view, int64_t batch, int64_t head, int64_t query,
+                      int64_t key);
 
 /* lab_view_extent() returns the elements from the first to the last one, both included. */
 int64_t lab_view_extent(const lab_view *view);
@@ -43,7 +61,16 @@ int64_t lab_view_extent(const lab_view *view);
 int64_t lab_view_vectors(const lab_view *view);
 int64_t lab_view_vector(const lab_view *view, int64_t n);
 
-/* lab_role_name() returns "Q", "K", "V" or "O". */
+/* lab_view_bytes() returns the bytes from the first to the last element; 0 of a view without. */
+size_t lab_view_bytes(const lab_view *view);
+
+/* lab_role_name() returns "Q", "K", "V", "O", the field's name of an operand, or "arrays[0]" and so
+ * on. */
 const char *lab_role_name(lab_role role);
+
+/* lab_buffers_set() makes @data the address of a tensor in @buffers; lab_buffers_get() returns it.
+ */
+void lab_buffers_set(heed_buffers *buffers, lab_role role, const void *data);
+const void *lab_buffers_get(const heed_buffers *buffers, lab_role role);
 
 #endif /* LAB_VIEW_H */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/tensor/view.h"
 #include "lab/trial/filter.h"
 #include "lab/trial/log.h"
 
@@ -20,12 +21,9 @@
 
 const char *lab_room_name(int index)
 {
-    static const char *const names[LAB_WIRE_ROOMS] = {
-        [LAB_WIRE_Q] = "Q", [LAB_WIRE_K] = "K",     [LAB_WIRE_V] = "V",
-        [LAB_WIRE_O] = "O", [LAB_WIRE_LSE] = "LSE", [LAB_WIRE_WORKSPACE] = "workspace"
-    };
-
-    return index >= 0 && index < LAB_WIRE_ROOMS ? names[index] : "nothing";
+    if (index >= 0 && index < LAB_ROLES)
+        return lab_role_name((lab_role)index);
+    return index == LAB_WIRE_LSE ? "LSE" : index == LAB_WIRE_WORKSPACE ? "workspace" : "nothing";
 }
 
 static const char *signal_name(int number)

@@ -48,6 +48,39 @@ typedef struct heed_candidate_strides {
     int64_t head;
 } heed_candidate_strides;
 
+/* Operands, which change logits or hide keys: heed.h says what each of them means. Types of their
+ * elements, and dimensions along which they differ. */
+enum {
+    HEED_CANDIDATE_NO_OPERAND = 0,
+    HEED_CANDIDATE_OPERAND_F32 = 1,
+    HEED_CANDIDATE_OPERAND_F16 = 2,
+    HEED_CANDIDATE_OPERAND_BF16 = 3,
+    HEED_CANDIDATE_OPERAND_I32 = 4,
+    HEED_CANDIDATE_OPERAND_BYTES = 5,
+    HEED_CANDIDATE_OPERAND_BITS = 6
+};
+enum {
+    HEED_CANDIDATE_ALONG_BATCH = 1,
+    HEED_CANDIDATE_ALONG_HEAD = 2,
+    HEED_CANDIDATE_ALONG_QUERY = 4,
+    HEED_CANDIDATE_ALONG_KEY = 8
+};
+
+typedef struct heed_candidate_operand {
+    int32_t type;
+    int32_t along;
+    heed_candidate_strides strides; /* of batch, query and head; keys are contiguous */
+} heed_candidate_operand;
+
+/* An array that expressions read, dense. */
+#define HEED_CANDIDATE_ARRAYS_MAX 4
+typedef struct heed_candidate_array {
+    char name[16]; /* "": there is none */
+    int32_t type;
+    int32_t rank;
+    int64_t size[3];
+} heed_candidate_array;
+
 typedef struct heed_candidate_problem {
     int32_t type;
     int32_t mask;
@@ -71,6 +104,15 @@ typedef struct heed_candidate_problem {
     int64_t window_left;
     int64_t window_right;
     int64_t chunk; /* not 0: it sees those with floor(j / chunk) = floor(p / chunk) alone */
+    float softcap; /* the rest: see heed_candidate_takes_operands */
+    heed_candidate_operand bias;
+    heed_candidate_operand slopes;
+    heed_candidate_operand sinks;
+    heed_candidate_operand starts;
+    heed_candidate_operand shown;
+    heed_candidate_array arrays[HEED_CANDIDATE_ARRAYS_MAX];
+    char score[256]; /* expressions without blanks; "": none */
+    char visible[256];
 } heed_candidate_problem;
 
 /* The data of one execution. Inputs are read-only, and what lies around the tensors may not be
@@ -83,7 +125,21 @@ typedef struct heed_candidate_buffers {
     float *lse;      /* [batch, heads_q, seq_q], dense: natural logarithms; NULL: not wanted */
     void *workspace; /* what heed_candidate_workspace() asked for; its content is rubbish */
     size_t workspace_size;
+    const void *bias; /* operands; NULL: there is none */
+    const void *slopes;
+    const void *sinks;
+    const void *starts;
+    const void *shown;
+    const void *arrays[HEED_CANDIDATE_ARRAYS_MAX];
 } heed_candidate_buffers;
+
+/* A candidate that knows softcap, operands and expressions defines this as 1, and may refuse those
+ * that it cannot do. One that does not define it is never asked for a problem that has any of them:
+ * it cannot do it. */
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+extern const int heed_candidate_takes_operands;
 
 /* heed_candidate_run() computes O, and LSE if wanted, of any problem it can do, whatever its last
  * one was. Returns 0; or anything else if it cannot do @problem, with nothing written. */

@@ -252,29 +252,60 @@ static heed_candidate_strides wire_strides(const heed_strides *strides)
     return (heed_candidate_strides){ strides->batch, strides->seq, strides->head };
 }
 
+static heed_candidate_operand wire_operand(const heed_operand *operand)
+{
+    return (heed_candidate_operand){ (int32_t)operand->type, (int32_t)operand->along,
+                                     wire_strides(&operand->strides) };
+}
+
+static void wire_operands(heed_candidate_problem *to, const heed_problem *p)
+{
+    to->softcap = p->softcap;
+    to->bias = wire_operand(&p->bias);
+    to->slopes = wire_operand(&p->slopes);
+    to->sinks = wire_operand(&p->sinks);
+    to->starts = wire_operand(&p->starts);
+    to->shown = wire_operand(&p->shown);
+    for (int i = 0; i < HEED_CANDIDATE_ARRAYS_MAX; i++) {
+        heed_candidate_array *array = &to->arrays[i];
+        memcpy(array->name, p->arrays[i].name, sizeof array->name);
+        array->type = (int32_t)p->arrays[i].type;
+        array->rank = p->arrays[i].rank;
+        memcpy(array->size, p->arrays[i].size, sizeof array->size);
+    }
+    memcpy(to->score, p->score, sizeof to->score);
+    memcpy(to->visible, p->visible, sizeof to->visible);
+}
+
+_Static_assert(sizeof((heed_candidate_problem *)0)->score == HEED_EXPRESSION_SIZE &&
+                   HEED_CANDIDATE_ARRAYS_MAX == HEED_ARRAYS_MAX,
+               "a candidate's problem has all of heed's");
+
 /* The numbers of types and masks are the same in both headers. */
 static heed_candidate_problem wire_problem(const heed_problem *p)
 {
-    return (heed_candidate_problem){ .type = (int32_t)p->type,
-                                     .mask = (int32_t)p->mask,
-                                     .batch = p->batch,
-                                     .heads_q = p->heads_q,
-                                     .heads_kv = p->heads_kv,
-                                     .seq_q = p->seq_q,
-                                     .seq_k = p->seq_k,
-                                     .dim_qk = p->dim_qk,
-                                     .dim_v = p->dim_v,
-                                     .scale = p->scale,
-                                     .accumulate_f16 = p->accumulate == HEED_ACC_F16,
-                                     .q = wire_strides(&p->q),
-                                     .k = wire_strides(&p->k),
-                                     .v = wire_strides(&p->v),
-                                     .o = wire_strides(&p->o),
-                                     .align = (int32_t)p->align,
-                                     .window_sides = (int32_t)p->window.sides,
-                                     .window_left = p->window.left,
-                                     .window_right = p->window.right,
-                                     .chunk = p->chunk };
+    heed_candidate_problem wire = { .type = (int32_t)p->type,
+                                    .mask = (int32_t)p->mask,
+                                    .batch = p->batch,
+                                    .heads_q = p->heads_q,
+                                    .heads_kv = p->heads_kv,
+                                    .seq_q = p->seq_q,
+                                    .seq_k = p->seq_k,
+                                    .dim_qk = p->dim_qk,
+                                    .dim_v = p->dim_v,
+                                    .scale = p->scale,
+                                    .accumulate_f16 = p->accumulate == HEED_ACC_F16,
+                                    .q = wire_strides(&p->q),
+                                    .k = wire_strides(&p->k),
+                                    .v = wire_strides(&p->v),
+                                    .o = wire_strides(&p->o),
+                                    .align = (int32_t)p->align,
+                                    .window_sides = (int32_t)p->window.sides,
+                                    .window_left = p->window.left,
+                                    .window_right = p->window.right,
+                                    .chunk = p->chunk };
+    wire_operands(&wire, p);
+    return wire;
 }
 
 /* Is @p of the kind that the candidate was made for? */
@@ -300,6 +331,9 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
     if (!is_at_home(trial, problem))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                      "was made for another type, mask or head dim");
+    if (trial->language == LAB_LANGUAGE_CUDA && lab_has_operands(problem))
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
+                                     "candidates in CUDA take no operands, softcap or expressions");
     if (!lab_trial_start(trial, outcome))
         return false;
     lab_trial_orders(trial)->problem = wire_problem(problem);

@@ -70,10 +70,10 @@ bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seco
 
 /* Calls to be timed, one after another, on tensors that the process has never seen. */
 typedef struct lab_calls {
-    size_t size[LAB_SPANS]; /* bytes of Q, K, V, O, LSE, workspace; 0: there is none */
+    size_t size[LAB_SPANS]; /* bytes, by LAB_WIRE_Q and so on; 0: there is none */
     int count;              /* 1 to LAB_WIRE_SETS */
 
-    /* Writes the values of Q, K or V, 0 to 2, of a call: size[@index] bytes. */
+    /* Writes the values of an input of a call: size[@index] bytes. */
     void (*fill)(void *data, int call, int index, void *to);
     void *data;
 

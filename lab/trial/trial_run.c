@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lab/tensor/view.h"
 #include "lab/trial/explain.h"
 #include "lab/trial/pages.h"
 #include "lab/trial/trial_parts.h"
@@ -177,15 +178,6 @@ bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seco
     return outcome->verdict == LAB_TRIAL_OK;
 }
 
-/* Bytes from the first to the last element. */
-static size_t extent(const heed_problem *p, const heed_strides *strides, int64_t seq, int64_t heads,
-                     int64_t dim)
-{
-    int64_t last = (p->batch - 1) * strides->batch + (seq - 1) * strides->seq +
-                   (heads - 1) * strides->head + dim;
-    return (size_t)last * heed_type_size(p->type);
-}
-
 static lab_span bare(const void *data, size_t size)
 {
     return (lab_span){ .room = (void *)data, .room_size = size, .size = data ? size : 0 };
@@ -194,11 +186,12 @@ static lab_span bare(const void *data, size_t size)
 lab_set lab_set_of(const heed_problem *p, const heed_buffers *b)
 {
     size_t rows = (size_t)(p->batch * p->heads_q * p->seq_q);
+    lab_set set = { .span = { [LAB_WIRE_LSE] = bare(b->lse, rows * sizeof(float)),
+                              [LAB_WIRE_WORKSPACE] = bare(b->workspace, b->workspace_size) } };
 
-    return (lab_set){ .span = { bare(b->q, extent(p, &p->q, p->seq_q, p->heads_q, p->dim_qk)),
-                                bare(b->k, extent(p, &p->k, p->seq_k, p->heads_kv, p->dim_qk)),
-                                bare(b->v, extent(p, &p->v, p->seq_k, p->heads_kv, p->dim_v)),
-                                bare(b->o, extent(p, &p->o, p->seq_q, p->heads_q, p->dim_v)),
-                                bare(b->lse, rows * sizeof(float)),
-                                bare(b->workspace, b->workspace_size) } };
+    for (int role = 0; role < LAB_ROLES; role++) {
+        lab_view view = lab_view_of(p, (lab_role)role);
+        set.span[role] = bare(lab_buffers_get(b, (lab_role)role), lab_view_bytes(&view));
+    }
+    return set;
 }

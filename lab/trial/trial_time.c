@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lab/tensor/random.h"
+#include "lab/tensor/view.h"
 #include "lab/trial/explain.h"
 #include "lab/trial/trial_parts.h"
 
@@ -110,12 +111,12 @@ static void fill(lab_trial *trial, lab_calls *calls, int call)
         if (index < LAB_WIRE_FIRST_OUTPUT)
             calls->fill(calls->data, call, index, tensor_at(trial, call, index));
     }
-    calls->made[call] = (heed_buffers){ .size = sizeof(heed_buffers),
-                                        .q = tensor_at(trial, call, 0),
-                                        .k = tensor_at(trial, call, 1),
-                                        .v = tensor_at(trial, call, 2),
-                                        .o = tensor_at(trial, call, 3),
-                                        .lse = (float *)(void *)tensor_at(trial, call, 4) };
+    calls->made[call] = (heed_buffers){
+        .size = sizeof(heed_buffers),
+        .lse = (float *)(void *)tensor_at(trial, call, LAB_WIRE_LSE),
+    };
+    for (int role = 0; role < LAB_ROLES; role++)
+        lab_buffers_set(&calls->made[call], (lab_role)role, tensor_at(trial, call, role));
 }
 
 static bool all_poison(const unsigned char *bytes, size_t size)

@@ -27,7 +27,7 @@ static void trace_blocks(lab_trace *trace, const lab_stage *stage, bool locked)
             .size = region->size,
             .start = (uintptr_t)region->map,
             .end = (uintptr_t)region->map + region->map_size,
-            .locked = locked && i <= LAB_V,
+            .locked = locked && i < LAB_INPUTS,
         };
         snprintf(place->name, sizeof place->name, "%s", lab_block_name(i));
     }

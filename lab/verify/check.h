@@ -63,9 +63,12 @@ typedef enum lab_memo {
     LAB_MEMO_LINEAR_2,
     LAB_MEMO_LINEAR_SUM,
     LAB_MEMO_UNSHIFTED,
-    LAB_MEMO_SHIFTED
+    LAB_MEMO_SHIFTED,
+    LAB_MEMO_SPELLED, /* other problems */
+    LAB_MEMO_SINKLESS,
+    LAB_MEMO_NEUTRAL
 } lab_memo;
-#define LAB_MEMOS 6
+#define LAB_MEMOS 9
 
 typedef struct lab_check {
     const lab_subject *subject;

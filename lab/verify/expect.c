@@ -11,6 +11,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/logit.h"
 #include "lab/verify/reference.h"
 
 #define ROWS_MIN 4
@@ -91,6 +92,8 @@ typedef struct row_scratch {
 typedef struct row_model {
     double o;
     double lse;
+    int64_t seen;  /* keys */
+    bool doubtful; /* no errors are known */
 } row_model;
 
 /* Sums over the keys of a row. */
@@ -99,6 +102,8 @@ typedef struct row_sums {
     double shifted;  /* of p^2 (1 + r^2) |v - o|^2 */
     double logits;   /* of p (1 + r^2)^(1/2): keys that are alike err alike */
     double heaviest; /* largest p */
+    int64_t seen;    /* keys */
+    bool doubtful;   /* is a step of a logit? */
     double absolute[HEED_DIM_MAX];
 } row_sums;
 
@@ -151,8 +156,9 @@ static double rounded_squares(const partial_sums *sums)
     return fmax(sums->ordered, mean);
 }
 
-/* That of a logit, in float32 units. */
-static double partial_squares(const heed_problem *problem, const double *query, const double *key)
+/* That of a logit, in float32 units. *@dot becomes the sum. */
+static double partial_squares(const heed_problem *problem, const double *query, const double *key,
+                              double *dot)
 {
     int64_t block = rounding_of(problem).block, dim = problem->dim_qk;
     partial_sums sums = { 0 };
@@ -162,6 +168,7 @@ static double partial_squares(const heed_problem *problem, const double *query, 
             term += query[c] * key[c];
         add_term(&sums, term);
     }
+    *dot = sums.sum;
     return square((double)problem->scale) * rounded_squares(&sums) * rounding_square(problem);
 }
 
@@ -200,6 +207,18 @@ static void add_key(row_sums *sums, double weight, double squares, const double 
     sums->heaviest = fmax(sums->heaviest, weight);
 }
 
+/* The square of a logit's error, in float32 units, after the steps that change it. */
+static double changed_squares(const lab_logits *logits, lab_row row, int64_t j, double dot,
+                              double squares, bool *doubtful)
+{
+    double unit = lab_type_unit(HEED_F32);
+    if (!logits->changes)
+        return squares;
+    lab_number t = { (double)logits->problem->scale * dot, unit * sqrt(squares) };
+    t = lab_logits_change(logits, row, j, t, false, doubtful);
+    return square(t.error / unit);
+}
+
 static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, lab_row row,
                          const double *weights, const double *o)
 {
@@ -207,14 +226,23 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
     const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
     row_sums sums = { 0 };
+    lab_logits logits;
 
+    lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        if (!(weights[j] > WEIGHT_NEGLIGIBLE))
+        bool light = !(weights[j] > WEIGHT_NEGLIGIBLE);
+        bool seen = lab_logits_shows(&logits, row, j, &sums.doubtful);
+        sums.seen += seen;
+        if (!seen || (light && !logits.steps))
             continue;
         lab_reads_load(&reads, LAB_K, j, key);
+        double dot, squares = partial_squares(problem, query, key, &dot);
+        squares = changed_squares(&logits, row, j, dot, squares, &sums.doubtful);
+        if (light)
+            continue;
         lab_reads_load(&reads, LAB_V, j, value);
-        add_key(&sums, weights[j], partial_squares(problem, query, key), value, o, problem->dim_v);
+        add_key(&sums, weights[j], squares, value, o, problem->dim_v);
     }
     return sums;
 }
@@ -248,6 +276,9 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
     if (half)
         tiny *= 1 + roundings; /* sums can be subnormal too */
     double highest = sums.heaviest > 0 ? lse + log(sums.heaviest) : 0; /* logit */
+    double sink = lab_has_sinks(problem) ? exp(lab_sink(problem, data, row) - lse) : 0;
+    sums.shifted += square(sink) * norm; /* a key of value 0 */
+    sums.logits += sink;
     return (row_model){
         .o = MODEL_MARGIN *
              sqrt(element * (norm + sums.weighted) +
@@ -256,6 +287,8 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
                   tiny),
         .lse = MODEL_MARGIN *
                sqrt(single * (square(lse) + square(highest) + adding + square(sums.logits))),
+        .seen = sums.seen,
+        .doubtful = sums.doubtful || !isfinite(sums.logits),
     };
 }
 
@@ -282,6 +315,11 @@ static double larger(double naive, double model)
     return isfinite(naive) && naive > model ? naive : model;
 }
 
+static bool has_expressions(const heed_problem *problem)
+{
+    return problem->score[0] || problem->visible[0];
+}
+
 static void expect_row(lab_expect *expect, const heed_problem *problem, const heed_buffers *data,
                        int64_t i, const row_scratch *scratch)
 {
@@ -299,10 +337,14 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
     bool empty = expect->lse[i] == -INFINITY; /* nothing to round: zeros, exactly */
     expect->o_budget[i] = empty ? 0 : 2 * o_error + unit * norm(o, expect->dim);
     expect->lse_budget[i] = empty ? 0 : 2 * lse_error + single * fabs(expect->lse[i]);
-    bool either = empty && !scratch->own && lab_visible_count(problem, row.query) > 0;
+    bool either = empty && !scratch->own && model.seen > 0;
     if (either || (problem->accumulate == HEED_ACC_F16 &&
                    lab_half_overflows(problem, data, row, scratch->weights)))
         expect->o_budget[i] = expect->lse_budget[i] = INFINITY;
+    if (model.doubtful && has_expressions(problem)) {
+        expect->o_budget[i] = expect->lse_budget[i] = INFINITY;
+        expect->lse[i] = NAN;
+    }
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -387,6 +429,8 @@ heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
     if (expect->rows && expect->o && expect->lse && expect->o_budget && expect->lse_budget) {
         choose_rows(expect, problem, sampling, count);
         status = compute_rows(expect, problem, data, sampling);
+        for (int64_t i = 0; i < expect->count && has_expressions(problem); i++)
+            expect->left_out += isinf(expect->o_budget[i]) && isnan(expect->lse[i]);
     }
     if (status == HEED_OK)
         *result = expect;

@@ -30,6 +30,13 @@
  *
  *             + e^2 * LSE^2 |o|^2                              if |LSE| is at most 2^15
  *
+ * Where logits are changed (logit.h), 1 + r_j^2 becomes the square of what the steps make of that
+ * error, with errors of their own: softcap multiplies it by its derivative and adds 4 softcap, a
+ * sum of t and a bias or a slope's term adds |t| + |bias|, steps of expressions add 1 to 4 times
+ * their value (expression.h), all in float32 units. A sink is a key with the value 0. A row is left
+ * out where it is in doubt which way a comparison, floor() or int() of an expression goes: its
+ * budgets are infinite, its LSE is NaN here, and left_out counts it.
+ *
  * A row is weightless that sees keys, all of them with logits of -infinity: O = 0 and LSE =
  * -infinity are heed's convention, NaN comes of the formula. Of heed's own kernels the budgets are
  * 0 there. Of others' they are infinite, but each element of O must be 0 or NaN, and the LSE
@@ -78,7 +85,8 @@ typedef struct lab_sampling {
 
 typedef struct lab_expect {
     int64_t dim;        /* dim_v of the problem */
-    int64_t count;      /* rows looked at */
+    int64_t count;      /* rows looked at, */
+    int64_t left_out;   /* of which so many are not judged, as an expression is in doubt there */
     int64_t *rows;      /* which: ascending, each once */
     double *o;          /* [count][dim] */
     double *lse;        /* [count] */

@@ -41,6 +41,13 @@ static const lab_gate table[LAB_GATES] = {
     { "merged", "two halves of the keys, merged by their LSE, equal the whole", true,
       lab_gate_merged },
     { "batch", "batch elements come out alone as they do together", true, lab_gate_batch },
+    { "spelled", "words of a problem equal the expressions that say the same", true,
+      lab_gate_spelled },
+    { "shown", "a mask of bits equals one of bytes, and a bias of -infinity", true,
+      lab_gate_shown },
+    { "sinks", "a sink scales O by sigmoid(LSE - sink), and adds itself to the LSE", true,
+      lab_gate_sinks },
+    { "neutral", "a bias and slopes of 0 change nothing", true, lab_gate_neutral },
 };
 
 const lab_gate *lab_gate_at(size_t index)
@@ -145,6 +152,15 @@ void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const la
         lab_verdict_fail(verdict, worst->ratio, "%s %.3g; %.3g is allowed%s: %s", what,
                          worst->error, worst->allowed, leniency(problem), where.text);
     }
+}
+
+void lab_note_left_out(lab_verdict *verdict, const lab_expect *expect)
+{
+    size_t length = strlen(verdict->reason);
+    if (expect->left_out > 0)
+        snprintf(verdict->reason + length, sizeof verdict->reason - length,
+                 "; %lld of %lld rows left out: an expression is in doubt there",
+                 (long long)expect->left_out, (long long)expect->count);
 }
 
 /* ---------------------------------------------------------------------------------------------- */

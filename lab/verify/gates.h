@@ -33,7 +33,7 @@ typedef struct lab_gate {
 } lab_gate;
 
 /* The number of gates. */
-#define LAB_GATES 19
+#define LAB_GATES 23
 
 /* lab_gate_at() returns the @index-th gate; NULL past the last. The first says whether the kernel
  * ran at all; if it did not, the others cannot be asked. */
@@ -81,6 +81,10 @@ void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed);
 void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,
                      const char *what);
 
+/* lab_note_left_out() adds to a verdict how many rows of @expect are not judged, as an expression
+ * is in doubt there. */
+void lab_note_left_out(lab_verdict *verdict, const lab_expect *expect);
+
 /* lab_judge_classes() says whether NaN and infinities of @run are where they belong, in the rows
  * that are compared; else it fails. */
 bool lab_judge_classes(const lab_check *check, const lab_run *run, lab_verdict *verdict);
@@ -112,5 +116,9 @@ void lab_gate_causal(const lab_check *check, lab_verdict *verdict);
 void lab_gate_fresh(const lab_check *check, lab_verdict *verdict);  /* gates_fresh.c */
 void lab_gate_merged(const lab_check *check, lab_verdict *verdict); /* gates_split.c */
 void lab_gate_batch(const lab_check *check, lab_verdict *verdict);
+void lab_gate_spelled(const lab_check *check, lab_verdict *verdict); /* gates_operand.c */
+void lab_gate_shown(const lab_check *check, lab_verdict *verdict);
+void lab_gate_sinks(const lab_check *check, lab_verdict *verdict);
+void lab_gate_neutral(const lab_check *check, lab_verdict *verdict);
 
 #endif /* LAB_GATES_H */

@@ -6,6 +6,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/verify/gates.h"
+#include "lab/verify/logit.h"
 #include "lab/verify/reference.h"
 
 /* "3 instead of NaN", as @verdict's reason, of O at @column or, at -1, of the LSE. */
@@ -61,6 +62,7 @@ void lab_gate_error(const lab_check *check, lab_verdict *verdict)
             lab_worst_add(&worst, expect->rows[i], error, expect->o_budget[i]);
         }
     lab_judge_worst(verdict, problem, &worst, "row error");
+    lab_note_left_out(verdict, expect);
 }
 
 void lab_gate_lse(const lab_check *check, lab_verdict *verdict)
@@ -75,6 +77,7 @@ void lab_gate_lse(const lab_check *check, lab_verdict *verdict)
                               expect->lse_budget[i]);
         }
     lab_judge_worst(verdict, &check->values->problem, &worst, "LSE error");
+    lab_note_left_out(verdict, expect);
 }
 
 /* With exact inputs every live logit is 0, so that exp(LSE) counts the live keys. The mean of a
@@ -186,6 +189,7 @@ static void add_row(lab_worst *worst, const lab_check *check, const seen_range *
 {
     const heed_problem *problem = &check->values->problem;
     bool half = problem->accumulate == HEED_ACC_F16;
+    bool zero = lab_hides(problem) || lab_has_sinks(problem); /* no key may be left, or a sink */
     int64_t keys = seen->keys.end - seen->keys.begin;
     double unit = common + 4 * lab_type_unit(problem->type) +
                   4 * sqrt((double)keys) * lab_type_unit(half ? HEED_F16 : HEED_F32);
@@ -193,6 +197,10 @@ static void add_row(lab_worst *worst, const lab_check *check, const seen_range *
     lab_run_row(&check->runs[0], problem, row, o);
     for (int64_t c = 0; c < problem->dim_v; c++) {
         double low = keys ? seen->low[c] : 0, high = keys ? seen->high[c] : 0;
+        if (zero) {
+            low = fmin(low, 0);
+            high = fmax(high, 0);
+        }
         if (o[c] >= low && o[c] <= high) {
             lab_worst_add(worst, row, 0, 1);
             continue;

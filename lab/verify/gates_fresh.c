@@ -132,7 +132,7 @@ void lab_gate_fresh(const lab_check *check, lab_verdict *verdict)
                                     .own = check->sampling.own };
     heed_buffers data = lab_values_buffers(check->values);
     lab_sample *sample;
-    for (int role = LAB_Q; role < LAB_INPUTS; role++)
+    for (int role = LAB_Q; role < LAB_VECTORS; role++)
         if (!lab_variant_splits(&check->values->block[role].view, true)) {
             lab_verdict_skip(verdict, "vectors overlap in memory");
             return;

@@ -6,6 +6,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/logit.h"
 #include "lab/verify/reference.h"
 #include "lab/verify/variant.h"
 
@@ -105,6 +106,31 @@ static void swap_keys(const lab_block *block, int64_t a, int64_t b)
     }
 }
 
+/* Swaps two keys of a bias or a mask. */
+static void swap_columns(const lab_block *block, int64_t a, int64_t b)
+{
+    const lab_view *view = &block->view;
+    int64_t factor = view->kind == HEED_DATA_BITS ? 32 : 1;
+    for (int64_t n = 0; n < lab_view_vectors(view); n++) {
+        int64_t at = lab_view_vector(view, n) * factor;
+        double value = lab_data_get(view->kind, block->region.data, at + a);
+        lab_data_set(view->kind, block->region.data, at + a,
+                     lab_data_get(view->kind, block->region.data, at + b));
+        lab_data_set(view->kind, block->region.data, at + b, value);
+    }
+}
+
+/* Why keys of @problem cannot change places; NULL if they can. */
+static const char *order_of_keys(const heed_problem *problem)
+{
+    if (problem->slopes.type)
+        return "slopes tell keys by their number";
+    if (problem->starts.type)
+        return "starts tell keys by their number";
+    return problem->score[0] || problem->visible[0] ? "expressions may tell keys by their number"
+                                                    : NULL;
+}
+
 /* Adds the differences of @run from the first run of the check. Both are as near to what is
  * expected as allowed, so they are twice that apart at most. */
 static void add_differences(lab_worst *worst, const lab_check *check, const lab_run *run)
@@ -164,7 +190,13 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
         lab_verdict_skip(verdict, "there are no two keys that every query sees");
         return;
     }
-    if (!lab_variant_splits(&k->view, true) || !lab_variant_splits(&v->view, true)) {
+    if (order_of_keys(&check->values->problem)) {
+        lab_verdict_skip(verdict, "%s", order_of_keys(&check->values->problem));
+        return;
+    }
+    if (!lab_variant_splits(&k->view, true) || !lab_variant_splits(&v->view, true) ||
+        !lab_variant_splits(&check->values->block[LAB_BIAS].view, true) ||
+        !lab_variant_splits(&check->values->block[LAB_SHOWN].view, true)) {
         lab_verdict_skip(verdict, "keys share memory");
         return;
     }
@@ -175,6 +207,8 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
         int64_t with = lab_random_below(stream, (uint64_t)j, j + 1);
         swap_keys(&other.values.block[LAB_K], all.begin + j, all.begin + with);
         swap_keys(&other.values.block[LAB_V], all.begin + j, all.begin + with);
+        swap_columns(&other.values.block[LAB_BIAS], all.begin + j, all.begin + with);
+        swap_columns(&other.values.block[LAB_SHOWN], all.begin + j, all.begin + with);
     }
     if (lab_variants_run(check, &other, 1, status, verdict)) {
         lab_worst worst = { 0 };
@@ -248,6 +282,13 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
     uint64_t stream = lab_random_stream(check->seed, STREAM_SHIFTED);
     int64_t column = lab_random_below(stream, 0, problem->dim_qk);
     double unit = fmin(1 / fabs((double)problem->scale), 1000); /* shifts the logits by 1 */
+    if (!lab_adds_to_logits(problem) || lab_has_sinks(problem)) {
+        lab_verdict_skip(verdict, "%s do not move with the logits",
+                         problem->softcap != 0 ? "capped logits"
+                         : problem->score[0]   ? "values of score"
+                                               : "sinks");
+        return;
+    }
     if (!lab_variant_splits(&q->view, false) || !lab_variant_splits(&k->view, false)) {
         lab_verdict_skip(verdict, "vectors overlap in memory");
         return;

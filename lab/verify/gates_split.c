@@ -18,8 +18,9 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* split() of a problem with a window or chunks: one half is aligned top left, the other one bottom
- * right, which says the same positions only where there are as many keys as queries. */
+/* split() of a problem where positions matter beside the mask: one half is aligned top left, the
+ * other one bottom right, which says the same positions only where there are as many keys as
+ * queries. */
 static int64_t split_window(const heed_problem *whole, heed_problem half[2])
 {
     int64_t at = whole->seq_k / 2;
@@ -41,7 +42,10 @@ static int64_t split(const heed_problem *whole, heed_problem half[2])
 {
     int64_t keys = whole->seq_k, queries = whole->seq_q, at = keys / 2;
     half[0] = half[1] = *whole;
-    if (whole->window.sides != 0 || whole->chunk != 0)
+    half[1].sinks = (heed_operand){ 0 }; /* they count once */
+    if (whole->score[0] || whole->visible[0])
+        return 0; /* which may tell keys by their number */
+    if (whole->slopes.type || whole->window.sides != 0 || whole->chunk != 0)
         return split_window(whole, half);
     if (whole->mask == HEED_MASK_CAUSAL_TOP_LEFT) {
         if (keys < queries)
@@ -160,6 +164,10 @@ void lab_gate_batch(const lab_check *check, lab_verdict *verdict)
     const int64_t elements[] = { 0, problem->batch - 1, problem->batch / 2 };
     lab_worst worst = { 0 };
     single.batch = 1;
+    if (strstr(problem->score, "batch") || strstr(problem->visible, "batch")) {
+        lab_verdict_skip(verdict, "expressions may tell batch elements by their number");
+        return;
+    }
     if (problem->batch == 1) {
         lab_verdict_skip(verdict, "there is one batch element");
         return;

@@ -9,6 +9,8 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/inputs_fill.h"
+#include "lab/verify/logit.h"
+#include "lab/verify/operands.h"
 #include "lab/verify/reference.h"
 
 /* How far elements of uneven vectors are from their mean, and in how many steps. */
@@ -180,6 +182,8 @@ static const char *exact_absent(const heed_problem *problem)
 {
     double query = 2 * DEAD_LOGIT / -DEAD_KEY / fabs((double)problem->scale);
     bool fits = query < 32768 && query > 0x1p-14;
+    if (!lab_adds_to_logits(problem) || lab_has_sinks(problem))
+        return "softcap, score and sinks leave no answer exact";
     return fits ? NULL : "the scale is out of the range of exact answers";
 }
 
@@ -246,6 +250,14 @@ static void plant(lab_values *values, int64_t batch, int64_t key, int64_t head)
     }
 }
 
+/* The first key, which starts hide, and a random one, where operands hide keys from some queries.
+ */
+static bool is_chosen(const heed_problem *problem, int64_t key, uint64_t seed)
+{
+    uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
+    return lab_hides(problem) && (key == 0 || key == lab_random_below(choice, 0, problem->seq_k));
+}
+
 /* NaN and infinities in keys that some query does not see: those of the last quarter of what is
  * masked for the first query, and of the first quarter of what is for the last one. */
 static void masked(lab_values *values, uint64_t seed)
@@ -258,14 +270,16 @@ static void masked(lab_values *values, uint64_t seed)
     for (int64_t b = 0; b < problem->batch; b++)
         for (int64_t h = 0; h < problem->heads_kv; h++)
             for (int64_t s = 0; s < keys; s++)
-                if (s < last || s >= first)
+                if (s < last || s >= first || is_chosen(problem, s, seed))
                     plant(values, b, s, h);
 }
 
 static const char *masked_absent(const heed_problem *problem)
 {
     lab_range all = lab_visible_to_all(problem);
-    return all.end - all.begin < problem->seq_k ? NULL : "every query sees every key";
+    return lab_hides(problem) || all.end - all.begin < problem->seq_k
+               ? NULL
+               : "every query sees every key";
 }
 
 /* One NaN in V, one in K, one infinity in Q, where they are seen. */
@@ -349,6 +363,18 @@ static const lab_inputs table[] = {
 const lab_inputs lab_inputs_captured = { "captured", "values captured from a real model",
                                          true,       false,
                                          NULL,       NULL };
+
+void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed)
+{
+    inputs->fill(values, seed);
+    if (inputs->fill == masked)
+        lab_operands_fill(values, LAB_OPERANDS_POISONED, seed);
+    else if (inputs->exact)
+        lab_operands_fill(values, LAB_OPERANDS_EXACT, seed);
+    else
+        lab_operands_fill(values, inputs->finite ? LAB_OPERANDS_FINITE : LAB_OPERANDS_INFINITE,
+                          seed);
+}
 
 const lab_inputs *lab_inputs_at(size_t index)
 {

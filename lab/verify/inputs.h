@@ -20,12 +20,16 @@ typedef struct lab_inputs {
     bool finite;         /* no NaN or infinity among them */
     bool exact;          /* rows that see 2^n live keys have an answer without rounding */
 
-    /* Fills Q, K and V. */
+    /* Fills Q, K and V: see lab_inputs_fill(). */
     void (*fill)(lab_values *values, uint64_t seed);
 
     /* Why the problem has no such inputs; NULL if it has. The function may be NULL. */
     const char *(*absent)(const heed_problem *problem);
 } lab_inputs;
+
+/* lab_inputs_fill() fills Q, K and V as @inputs does, and the operands that the problem has
+ * (operands.h). */
+void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed);
 
 /* lab_inputs_at() returns the @index-th distribution, the normal one first; NULL past the last. */
 const lab_inputs *lab_inputs_at(size_t index);

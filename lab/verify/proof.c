@@ -91,6 +91,8 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
     bool together = problem->seq_q == problem->seq_k;
     heed_problem it = *problem;
     it.q = it.k = it.v = it.o = (heed_strides){ 0 };
+    it.bias.strides = it.slopes.strides = it.sinks.strides = (heed_strides){ 0 };
+    it.starts.strides = it.shown.strides = (heed_strides){ 0 };
     it.batch = which == 2 ? draw(lot, 1, 3) : 1 + which % 2;
     it.heads_kv = draw(lot, 1, 2);
     it.heads_q = it.heads_kv * (draw(lot, 0, 1) ? least(group, 8) : draw(lot, 1, 3));

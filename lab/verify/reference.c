@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "lab/tensor/convert.h"
+#include "lab/verify/logit.h"
 
 int64_t lab_rows(const heed_problem *problem)
 {
@@ -81,7 +82,7 @@ lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, l
                         .row = row,
                         .kv_head = lab_row_kv_head(problem, row),
                         .keys = lab_visible(problem, row.query) };
-    for (int role = LAB_Q; role < LAB_O; role++)
+    for (int role = LAB_Q; role < LAB_VECTORS; role++)
         reads.views[role] = lab_view_of(problem, (lab_role)role);
     return reads;
 }
@@ -100,32 +101,45 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
     const lab_reads reads = lab_row_reads(problem, data, row);
     const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
+    double highest = -INFINITY, sink = lab_sink(problem, data, row);
+    bool doubtful = false; /* for others to say */
+    lab_logits logits;
 
+    lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
-    double highest = -INFINITY;
     for (int64_t j = keys.begin; j < keys.end; j++) {
+        if (!lab_logits_shows(&logits, row, j, &doubtful)) {
+            weights[j] = -INFINITY;
+            continue;
+        }
         lab_reads_load(&reads, LAB_K, j, vector);
         double dot = 0;
         for (int64_t c = 0; c < problem->dim_qk; c++)
             dot += query[c] * vector[c];
-        weights[j] = (double)problem->scale * dot;
+        lab_number t = { (double)problem->scale * dot, 0 };
+        if (logits.changes)
+            t = lab_logits_change(&logits, row, j, t, false, &doubtful);
+        weights[j] = t.value;
         if (weights[j] > highest || isnan(weights[j]))
             highest = weights[j];
     }
 
     bool empty = highest == -INFINITY;
-    double sum = 0;
+    highest = sink > highest ? sink : highest;
+    double sum = sink == -INFINITY ? 0 : exp(sink - highest);
     for (int64_t j = keys.begin; j < keys.end; j++) {
         weights[j] = empty ? 0 : exp(weights[j] - highest);
         sum += weights[j];
     }
-    *lse = empty ? -INFINITY : highest + log(sum);
+    *lse = empty ? sink : highest + log(sum);
 
     for (int64_t c = 0; c < problem->dim_v; c++)
         o[c] = 0;
     for (int64_t j = keys.begin; j < keys.end && !empty; j++) {
-        lab_reads_load(&reads, LAB_V, j, vector);
         weights[j] /= sum;
+        if (logits.hides && weights[j] == 0 && !lab_logits_shows(&logits, row, j, &doubtful))
+            continue;
+        lab_reads_load(&reads, LAB_V, j, vector);
         for (int64_t c = 0; c < problem->dim_v; c++)
             o[c] += weights[j] * vector[c];
     }
@@ -166,34 +180,49 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
     const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
     float sums[HEED_DIM_MAX], parts[HEED_DIM_MAX];
-    bool half = problem->accumulate == HEED_ACC_F16;
+    bool half = problem->accumulate == HEED_ACC_F16, doubtful = false;
     int64_t count = keys.end - keys.begin, block = half ? LAB_HALF_BLOCK : part;
 
+    float highest = -INFINITY, sink = (float)lab_sink(problem, data, row);
+    lab_logits logits;
+
+    lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
-    float highest = -INFINITY;
     for (int64_t j = keys.begin; j < keys.end; j++) {
+        if (!lab_logits_shows(&logits, row, j, &doubtful)) {
+            weights[j] = -INFINITY;
+            continue;
+        }
         lab_reads_load(&reads, LAB_K, j, vector);
         weights[j] = problem->scale * naive_dot(query, vector, problem->dim_qk, block, half);
+        if (logits.changes) {
+            lab_number t = { (double)weights[j], 0 };
+            weights[j] = (float)lab_logits_change(&logits, row, j, t, true, &doubtful).value;
+        }
         if (weights[j] > highest || isnan(weights[j]))
             highest = weights[j];
     }
 
     bool empty = highest == -INFINITY;
-    float sum = 0, open = 0;
+    highest = sink > highest ? sink : highest;
+    float sum = sink == -INFINITY ? 0 : expf(sink - highest), open = 0;
     for (int64_t j = keys.begin; j < keys.end; j++) {
         weights[j] = empty ? 0 : expf(weights[j] - highest);
         open += weights[j];
         if (ends_part(j - keys.begin, count, part))
             naive_add(&sum, &open, 1, false);
     }
-    *lse = empty ? -INFINITY : highest + logf(sum);
+    *lse = (double)(empty ? sink : highest + logf(sum));
 
     for (int64_t c = 0; c < problem->dim_v; c++)
         sums[c] = parts[c] = 0;
     for (int64_t j = keys.begin; j < keys.end && !empty; j++) {
-        lab_reads_load(&reads, LAB_V, j, vector);
-        float weight = (float)lab_element_round(problem->type, weights[j]);
-        for (int64_t c = 0; c < problem->dim_v; c++)
+        float weight = (float)lab_element_round(problem->type, (double)weights[j]);
+        bool hidden = logits.hides && weights[j] == 0 &&
+                      !lab_logits_shows(&logits, row, j, &doubtful);
+        if (!hidden)
+            lab_reads_load(&reads, LAB_V, j, vector);
+        for (int64_t c = 0; c < problem->dim_v && !hidden; c++)
             parts[c] += weight * (float)vector[c];
         if (ends_part(j - keys.begin, count, block))
             naive_add(sums, parts, problem->dim_v, half);

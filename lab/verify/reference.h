@@ -2,7 +2,7 @@
  * reference.h - attention as it is specified, and as one would naively compute it
  *
  * A row is one query of one head of one batch element. Rows are numbered as the LSE is laid out:
- * (batch * heads_q + head) * seq_q + query. Problems are normalized; of the buffers only q, k and v
+ * (batch * heads_q + head) * seq_q + query. Problems are normalized; of the buffers only the inputs
  * are used.
  */
 #ifndef LAB_REFERENCE_H
@@ -45,8 +45,8 @@ lab_range lab_visible_to_all(const heed_problem *problem);
 /* The vectors that a row reads of @data. lab_reads_load() loads a vector of Q, K or V, of query or
  * key @seq. */
 typedef struct lab_reads {
-    lab_view views[LAB_O];
-    const void *base[LAB_O];
+    lab_view views[LAB_VECTORS];
+    const void *base[LAB_VECTORS];
     lab_row row;
     int64_t kv_head;
     lab_range keys;
@@ -56,8 +56,8 @@ void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *
 
 /* lab_reference_row() computes a row in float64: the specification in code. Writes dim_v numbers to
  * @o, the logarithm of the sum to *@lse, and the softmax to @weights, one of each key of the
- * problem, of which those that the row does not see stay as they are. Reads nothing of keys that
- * the row does not see. */
+ * problem, of which those outside of lab_visible() stay as they are; others that are hidden have
+ * weight 0. Reads nothing of K and V of keys that the row does not see. */
 void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
                        double *weights, double *o, double *lse);
 

@@ -5,6 +5,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/logit.h"
 #include "lab/verify/reference.h"
 #include "lab/verify/sample.h"
 
@@ -97,11 +98,14 @@ static void renew_row(lab_sample *sample, int64_t i, const change *it,
     lab_range keys = keys_of(sample, i);
     int64_t dim = sample->base->dim;
     double *o = sample->expect->o + i * dim, values[HEED_DIM_MAX];
-    double high = -INFINITY, sum = 0, heaviest = 0;
+    double high = -INFINITY, rest = 1, heaviest = 0;
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        sample->logits[j] = log(sample->weights[i][j]) + moved(sample, i, j, it);
+        double weight = sample->weights[i][j]; /* 0 of a hidden key, which may be anything */
+        sample->logits[j] = weight > 0 ? log(weight) + moved(sample, i, j, it) : -INFINITY;
         high = fmax(high, sample->logits[j]);
+        rest -= weight;
     }
+    double sum = lab_has_sinks(&sample->problem) ? fmax(0, rest) * exp(-high) : 0;
     for (int64_t c = 0; c < dim; c++)
         o[c] = 0;
     for (int64_t j = keys.begin; j < keys.end; j++) {
@@ -181,7 +185,10 @@ static int64_t draw_key(const lab_sample *sample, int64_t i, uint64_t seed)
 {
     lab_range keys = keys_of(sample, i);
     int64_t j = keys.begin;
-    double left = (double)lab_random_below(seed, 1, 1 << 30) / (1 << 30);
+    double left = (double)lab_random_below(seed, 1, 1 << 30) / (1 << 30), all = 0;
+    for (int64_t key = keys.begin; key < keys.end; key++)
+        all += sample->weights[i][key]; /* less than 1 beside a sink */
+    left *= all;
     while (j < keys.end - 1 && (left -= sample->weights[i][j]) > 0)
         j++;
     return j;
@@ -277,13 +284,15 @@ static bool try_touch(lab_sample *sample, size_t kind, int64_t i, uint64_t seed,
     return is_visible(sample, i);
 }
 
-/* Half-precision sums of large logits may overflow: there the values alone are touched. */
+/* The values alone are touched where half-precision sums of large logits may overflow, and where
+ * logits are changed other than by sums. */
 int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TOUCHES])
 {
     uint64_t stream = lab_random_stream(seed, (uint64_t)sample->calls);
     int64_t i = lab_random_below(stream, 0, sample->base->count);
-    bool half = sample->problem.accumulate == HEED_ACC_F16;
-    size_t kind = half ? 0 : (size_t)(sample->calls % (int64_t)KINDS);
+    bool values = sample->problem.accumulate == HEED_ACC_F16 ||
+                  !lab_adds_to_logits(&sample->problem);
+    size_t kind = values ? 0 : (size_t)(sample->calls % (int64_t)KINDS);
     int count = lab_sample_restore(sample, touches);
     change it;
     sample->calls++;

@@ -51,6 +51,8 @@ bool lab_variant_splits(const lab_view *view, bool seq)
     } dimensions[] = { { view->batch, view->strides.batch },
                        { view->seq, view->strides.seq },
                        { view->heads, view->strides.head } };
+    if (view->kind == HEED_DATA_NONE)
+        return true;
     if (seq && view->seq > 1 && view->strides.seq == 0)
         return false;
     /* From the smallest stride up, each must step over all that the smaller ones span. */

@@ -60,7 +60,7 @@ static heed_status fill(lab_case *result, const heed_problem *problem, const lab
         return HEED_ERR_UNSUPPORTED;
     heed_status status = lab_values_create(&result->values, problem);
     if (status == HEED_OK)
-        result->inputs->fill(&result->values, lab_random_stream(seed, STREAM_VALUES));
+        lab_inputs_fill(result->inputs, &result->values, lab_random_stream(seed, STREAM_VALUES));
     return status;
 }
 

@@ -36,7 +36,7 @@ static void refuses_bad_command_lines(void **state)
         { "b1 h1 s4 d4 f32 --peers naive,,torch", 2, "--peers" },
         { "--tensors nowhere.safetensors", 3, "nowhere.safetensors" },
         { "--shapes nowhere.txt", 3, "nowhere.txt" },
-        { "--mask causal=up --tensors " CAPTURE, 2, "--mask" },
+        { "--words causal=up --tensors " CAPTURE, 2, "--words" },
         { "--tensors " HEED_SOURCE_DIR "/tests/data/f4_v1.npy", 7, "f4_v1.npy" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -228,9 +228,9 @@ static void documents_are_well_formed(void **state)
         { "heed generate bash >heed.bash; command -v bash >/dev/null || exit 0; bash -n heed.bash",
           0, "", "" },
         { "command -v bash >/dev/null || exit 0; bash -c '. ./heed.bash; COMP_LINE=\"heed run "
-          "--mask causal=\"; "
+          "--layout bs\"; "
           "COMP_POINT=${#COMP_LINE}; _heed; echo \"${COMPREPLY[*]}\"'",
-          0, "tl br\n", "" },
+          0, "bshd\n", "" },
         { "command -v bash >/dev/null || exit 0; bash -c '. ./heed.bash; COMP_LINE=\"heed pl\"; "
           "COMP_POINT=${#COMP_LINE}; _heed; echo \"${COMPREPLY[*]}\"'",
           0, "plan\n", "" },

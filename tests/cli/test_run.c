@@ -52,8 +52,8 @@ static void refuses_arrays_that_do_not_fit(void **state)
         { "heed run --q Q_empty.npy --k K.npy --v V.npy", 2, "", "seq_q is 0" },
         { "heed run --q Q16.npy --k K.npy --v V.npy", 2, "", "different types, f16 and f32" },
         { "heed run --q Qbf.npy --k K.npy --v V.npy", 4, "", "type bf16" },
-        { RUN "--mask causal", 2, "", "causal with 5 queries and 9 keys needs an alignment" },
-        { RUN "--mask casual", 2, "", "did you mean causal?" },
+        { RUN "--words causal", 2, "", "causal with 5 queries and 9 keys needs an alignment" },
+        { RUN "--words casual", 2, "", "did you mean causal?" },
         { RUN "--scale 0x", 2, "", "--scale: '0x' is not a finite number" },
         { RUN "--out O.txt", 2, "", "--out: 'O.txt' must end in .npy or .safetensors" },
         { RUN "--lse L", 2, "", "--lse: 'L' must end in" },
@@ -65,6 +65,37 @@ static void refuses_arrays_that_do_not_fit(void **state)
         { "heed run --tensors none.safetensors", 3, "", "none.safetensors: No such file" },
         { "heed run --tensors Q.npy", 7, "", "Q.npy: " },
         { "heed run --tensors " CAPTURE, 2, "", "prefixes: layer0., " },
+    };
+    EXPECT(state, lines);
+}
+
+/* A file that does not fit names the option, the file, the dimension and what is expected. */
+static void refuses_operands_that_do_not_fit(void **state)
+{
+    static const run_heed_row lines[] = {
+        { RUN "--bias no.npy", 3, "", "no.npy: No such file" },
+        { RUN "--bias bias_h3.npy", 2, "",
+          "--bias: bias_h3.npy has shape [1, 3, 5, 9]: dimension 1 (heads) is 3; it must be 8, or "
+          "1" },
+        { RUN "--bias bias_i32.npy", 2, "",
+          "--bias: bias_i32.npy has elements of type i32; they must be of f32, f16, bf16" },
+        { RUN "--bias sinks.npy", 2, "", "dimension 0 (seq_k) is 8; it must be 9" },
+        { RUN "--shown bits2.npy", 2, "", "dimension 1 (seq_k) is 2; it must be 1" },
+        { RUN "--shown starts.npy", 2, "", "type i32; they must be of bytes, bits" },
+        { RUN "--sinks bias.npy", 2, "", "type f16; they must be of f32" },
+        { RUN "--sinks deep.npy", 2, "", "4 dimensions; it must have 1 to 2" },
+        { RUN "--starts table.npy", 2, "", "dimension 1 (seq_q) is 9; it must be 5" },
+        { RUN "--slopes slopes.npy", 2, "", "needs an alignment" },
+        { RUN "--bias B", 2, "", "--bias: 'B' does not end in .npy, and there is no --tensors" },
+        { "heed run --tensors " CAPTURE " --prefix layer0. --bias none", 2, "",
+          "there is no array 'none'" },
+        { RUN "--array table.npy", 2, "", "--array: 'table.npy' must be NAME=FILE" },
+        { RUN "--array t=deep.npy", 2, "", "4 dimensions; it must have 1 to 3" },
+        { RUN "--array t=bias.npy", 2, "", "must be of f32, i32 or bytes" },
+        { RUN "--words bias=f32", 2, "", "bias needs its elements: give --bias FILE" },
+        { RUN "--words 'array=t:i32:9 visible=t[k]>0'", 2, "", "give --array t=FILE" },
+        { RUN "--words score=s+t[k]", 2, "", "there is no array \"t\"" },
+        { RUN "--words softcap=0", 2, "", "softcap is \"0\"" },
     };
     EXPECT(state, lines);
 }
@@ -120,9 +151,9 @@ static void computes_attention(void **state)
         double tolerance;
     } runs[] = {
         { "--q Q.npy", "b2 h8/4 s5/9 d16/24 f32", "Q.npy", 1e-5 },
-        { "--q Q.npy --mask causal=br --scale -0.5", "b2 h8/4 s5/9 d16/24 f32 causal=br scale=-0.5",
-          "Q.npy", 1e-5 },
-        { "--q Q.npy --mask causal=tl --kernel fwd_any_scalar_row",
+        { "--q Q.npy --words causal=br --scale -0.5",
+          "b2 h8/4 s5/9 d16/24 f32 causal=br scale=-0.5", "Q.npy", 1e-5 },
+        { "--q Q.npy --words causal=tl --kernel fwd_any_scalar_row",
           "b2 h8/4 s5/9 d16/24 f32 causal=tl", "Q.npy", 1e-5 },
         { "--q Q16.npy --type f16 --threads 1", "b2 h8/4 s5/9 d16/24 f16", "Q16.npy", 4e-3 },
         { "--q Qbf.npy --type bf16", "b2 h8/4 s5/9 d16/24 bf16", "Qbf.npy", 3e-2 },
@@ -263,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_arrays_that_do_not_fit),
+        cmocka_unit_test(refuses_operands_that_do_not_fit),
         cmocka_unit_test(computes_attention),
         cmocka_unit_test(knows_both_layouts),
         cmocka_unit_test(agrees_with_a_real_model),

@@ -206,7 +206,7 @@ static void test_captured_values(void **state)
     lab_values values;
     make_campaign(&campaign, "b1 h2 s9 d8 bf16", &contender, 1, inputs, 1);
     assert_int_equal(lab_values_create(&values, &cases[0].problem), HEED_OK);
-    lab_inputs_find("needle")->fill(&values, 1);
+    lab_inputs_fill(lab_inputs_find("needle"), &values, 1);
     assert_int_equal(lab_campaign_run(&campaign, &result), HEED_OK);
     assert_int_equal(result.report.outcome, LAB_SKIP); /* there are none */
     campaign.values = &values;

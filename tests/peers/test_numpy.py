@@ -165,7 +165,7 @@ def try_case(heed, folder, dims, mask, scale, kind, seed):
     tensors = {n: encode(random.standard_normal(shape), kind) for n, shape in shapes.items()}
     options = write_inputs(folder, tensors, kind)
     options += (
-        [] if mask == "none" else ["--mask", {"causal": "causal"}.get(mask, "causal=" + mask)]
+        [] if mask == "none" else ["--words", {"causal": "causal"}.get(mask, "causal=" + mask)]
     )
     options += [] if scale is None else ["--scale", scale]
     q, k, v = (decode(x, kind) for x in tensors.values())

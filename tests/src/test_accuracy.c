@@ -83,7 +83,7 @@ static void make(scene *s, const accuracy *a, uint64_t seed)
     static double weights[KEYS_MAX];
     assert_int_equal(heed_problem_parse(&problem, a->spec), HEED_OK);
     assert_int_equal(lab_values_create(&s->values, &problem), HEED_OK);
-    lab_inputs_find(a->inputs)->fill(&s->values, seed);
+    lab_inputs_fill(lab_inputs_find(a->inputs), &s->values, seed);
     change(s, LAB_Q, a->query, 0);
     change(s, LAB_V, a->spread, a->value);
     int64_t rows = lab_rows(&problem);

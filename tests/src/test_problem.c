@@ -143,6 +143,91 @@ static void test_options_have_limits(void **state)
     assert_refused(&problem, "scale is -inf");
 }
 
+static heed_problem with_bias(heed_data type, unsigned along)
+{
+    heed_problem problem = plain();
+    problem.bias = (heed_operand){ .type = type, .along = along };
+    return problem;
+}
+
+static void test_operands_have_limits(void **state)
+{
+    heed_problem problem = with_bias(HEED_DATA_I32, HEED_ALONG_KEY);
+    assert_refused(&problem, "bias.type is 4 (i32), which bias cannot have");
+    problem = with_bias((heed_data)7, HEED_ALONG_KEY);
+    assert_refused(&problem, "bias.type is 7 (none)");
+    problem = with_bias(HEED_DATA_F16, HEED_ALONG_HEAD);
+    assert_refused(&problem, "bias.along is 2; it must have the bits of 8");
+    problem = with_bias(HEED_DATA_F16, 16 | HEED_ALONG_KEY);
+    assert_refused(&problem, "bias.along is 24");
+    problem = with_bias(HEED_DATA_NONE, HEED_ALONG_KEY);
+    assert_refused(&problem, "bias.type is 0 (none)");
+    problem = with_bias(HEED_DATA_F16, HEED_ALONG_KEY | HEED_ALONG_HEAD);
+    problem.bias.strides.head = -1;
+    assert_refused(&problem, "bias strides are 0:0:-1; they must be 0 or more");
+    problem.bias.strides.head = HEED_EXTENT_MAX;
+    assert_refused(&problem, "bias spans more than");
+    problem.bias.strides.head = 100;
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+    problem = plain();
+    problem.sinks = (heed_operand){ .type = HEED_DATA_F32, .along = HEED_ALONG_QUERY };
+    assert_refused(&problem, "sinks.along is 4");
+    problem = plain();
+    problem.starts = (heed_operand){ .type = HEED_DATA_F32, .along = HEED_ALONG_QUERY };
+    assert_refused(&problem, "starts.type is 1 (f32)");
+    static const float caps[] = { -1, NAN, INFINITY };
+    for (int i = 0; i < 3; i++) {
+        problem = plain();
+        problem.softcap = caps[i];
+        assert_refused(&problem, "softcap is ");
+    }
+}
+
+static heed_problem with_array(const char *name, heed_data type, int rank, int64_t size)
+{
+    heed_problem problem = plain();
+    problem.arrays[0] = (heed_array){ .type = type, .rank = rank, .size = { size } };
+    memcpy(problem.arrays[0].name, name, strlen(name));
+    return problem;
+}
+
+static void test_arrays_have_limits(void **state)
+{
+    static const struct {
+        const char *name;
+        heed_data type;
+        int rank;
+        int64_t size;
+        const char *message;
+    } cases[] = {
+        { "", HEED_DATA_F32, 1, 3, "arrays[0].name is \"\"" },
+        { "0a", HEED_DATA_F32, 1, 3, "arrays[0].name is \"0a\"" },
+        { "a-b", HEED_DATA_F32, 1, 3, "arrays[0].name is \"a-b\"" },
+        { "sixteen_letters_", HEED_DATA_F32, 1, 3, "it must be 1 to 15 letters" },
+        { "a", HEED_DATA_F16, 1, 3, "the type of array a is 2 (f16)" },
+        { "a", HEED_DATA_F32, 0, 0, "the rank of array a is 0; it must be 1 to 3" },
+        { "a", HEED_DATA_F32, 4, 3, "the rank of array a is 4" },
+        { "a", HEED_DATA_F32, 1, 0, "size 0 of array a is 0" },
+        { "a", HEED_DATA_F32, 1, (int64_t)1 << 31, "size 0 of array a is 2147483648" },
+        { "a", HEED_DATA_F32, 2, 3, "size 1 of array a is 0" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heed_problem problem = with_array(cases[i].name, cases[i].type, cases[i].rank,
+                                          cases[i].size);
+        assert_refused(&problem, cases[i].message);
+    }
+    heed_problem problem = with_array("a", HEED_DATA_F32, 1, 3);
+    problem.arrays[1] = problem.arrays[0];
+    assert_refused(&problem, "arrays[0] and arrays[1] are both a");
+    problem.arrays[2] = problem.arrays[1];
+    problem.arrays[2].name[0] = 'b';
+    problem.arrays[1] = (heed_array){ 0 };
+    assert_refused(&problem, "arrays[2] is b, and arrays[1] is empty");
+    problem = plain();
+    memset(problem.score, 's', sizeof problem.score);
+    assert_refused(&problem, "score has no end within 256 characters");
+}
+
 static void test_strides_have_limits(void **state)
 {
     heed_problem problem = plain();
@@ -289,6 +374,16 @@ static void test_every_field_tells_problems_apart(void **state)
         "b2 h4/2 s5/7 d3/6 f16 window=:2 align=tl scale=0.5",
         "b2 h4/2 s5/7 d3/6 f16 window=:2 align=br scale=0.5",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 chunk=3",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 softcap=2",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 bias=f16",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 bias=f16:q",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 alibi",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 sinks",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 starts",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 shown=bits",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 array=a:f32:3",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 score=s+1",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 visible=k!=1",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 q=61:12:3",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 k=42:7:3",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 v=84:12:7",
@@ -431,6 +526,27 @@ static void test_bytes(void **state)
     assert_true(heed_problem_bytes(&problem) == 2 * (elements - 2 * 7 * 3));
 }
 
+/* The bytes of words beside those of the tensors of a problem. */
+static double bytes_of(const char *words)
+{
+    char spec[256];
+    snprintf(spec, sizeof spec, "b2 h4/2 s8/40 d3 f32 %s", words);
+    heed_problem problem = parsed(spec), bare = parsed("b2 h4/2 s8/40 d3 f32");
+    return heed_problem_bytes(&problem) - heed_problem_bytes(&bare);
+}
+
+static void test_bytes_of_operands(void **state)
+{
+    assert_true(bytes_of("bias=f16") == 2 * 2 * 4 * 8 * 40);
+    assert_true(bytes_of("bias=f32:h") == 4 * 4 * 40);
+    assert_true(bytes_of("shown=bytes:q") == 8 * 40);
+    assert_true(bytes_of("shown=bits:bq") == 4 * 2 * 8 * 2);
+    assert_true(bytes_of("alibi=bh align=tl sinks starts") == 4 * (2 * 4 + 4 + 2 * 8));
+    assert_true(bytes_of("array=a:i32:3x5 array=b:bytes:7") == 4 * 15 + 7);
+    /* of pairs that are seen alone: 1 + 2 + ... + 8 */
+    assert_true(fabs(bytes_of("causal=tl bias=f32:q") - 4 * 36) < 1e-9);
+}
+
 static void test_types(void **state)
 {
     assert_int_equal(heed_type_size(HEED_F32), 4);
@@ -450,6 +566,8 @@ int main(void)
         cmocka_unit_test(test_sizes_have_limits),
         cmocka_unit_test(test_largest_sizes_are_allowed),
         cmocka_unit_test(test_options_have_limits),
+        cmocka_unit_test(test_operands_have_limits),
+        cmocka_unit_test(test_arrays_have_limits),
         cmocka_unit_test(test_strides_have_limits),
         cmocka_unit_test(test_elements_have_limits),
         cmocka_unit_test(test_output_has_no_overlap),
@@ -462,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_masks_have_one_form),
         cmocka_unit_test(test_flops_of_the_largest),
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_bytes_of_operands),
         cmocka_unit_test(test_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,6 +182,45 @@ static void test_buffers(void **state)
     (void)state;
 }
 
+/* A caller without operands: neither its problem nor its buffers have room for them. */
+static void test_caller_without_operands(void **state)
+{
+    size_t least = offsetof(heed_buffers, bias);
+    heed_context *context = make_context();
+    heed_problem problem;
+    heed_plan *plan = NULL;
+    float q[24] = { 0 }, k[24] = { 0 }, v[24] = { 0 }, o[24];
+    heed_buffers *old = page_end(least);
+    const heed_buffers first = { .size = least, .q = q, .k = k, .v = v, .o = o };
+    memset(o, 0xff, sizeof o);
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(heed_plan_create_named(&plan, context, &problem, "fwd_any_scalar_row"),
+                     HEED_OK);
+    memcpy(old, &first, least);
+    size_t room = heed_plan_workspace_size(plan);
+    old->workspace = room ? aligned_alloc(HEED_ALIGNMENT, (room + 63) / 64 * 64) : NULL;
+    old->workspace_size = room;
+    assert_int_equal(heed_execute(plan, old), HEED_OK);
+    assert_true(o[23] == 0);
+    free(old->workspace);
+    page_end_free(old, least);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+
+    static const char *const words[] = {
+        "softcap=5", "bias=f32",       "sinks",     "shown=bits",
+        "starts",    "alibi align=tl", "score=s+1", "visible=k<3"
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "%s %s", spec, words[i]);
+        assert_true(is_refused(text,
+                               heed_problem_parse_sized(&problem, sizeof(first_problem), text),
+                               HEED_ERR_INVALID, WORDS("heed_problem", "needs more than")));
+    }
+    (void)state;
+}
+
 /* Sizes that no version has had. */
 static void test_wrong_sizes(void **state)
 {
@@ -245,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_older_caller),
         cmocka_unit_test(test_newer_caller),
         cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_caller_without_operands),
         cmocka_unit_test(test_wrong_sizes),
         cmocka_unit_test(test_candidates_of_any_size),
     };

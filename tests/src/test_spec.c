@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include "helpers/random_expression.h"
 #include "internal.h"
 #include "lab/tensor/random.h"
+#include "program.h"
 
 /* -------------------------------------------------------------------------- */
 /* Random problems                                                            */
@@ -97,6 +99,50 @@ static void random_window(source *s, heed_problem *p)
     p->chunk = below(s, 2) ? random_size(s) : 0;
 }
 
+/* Dense, of any type and dimensions that it may have. */
+static heed_operand random_operand(source *s, heed_data type, unsigned needs, unsigned may)
+{
+    return (heed_operand){ .type = type, .along = needs | ((unsigned)below(s, 16) & may) };
+}
+
+/* Random expressions may have more steps than are allowed. */
+static void drop_long(const heed_problem *p, char *text, heed_kind kind)
+{
+    char why[128];
+    size_t at;
+    if (!heed_expression_check(p, text, kind, why, sizeof why, &at))
+        memset(text, 0, HEED_EXPRESSION_SIZE);
+}
+
+static void random_operands(source *s, heed_problem *p)
+{
+    const unsigned rest = HEED_ALONG_BATCH | HEED_ALONG_HEAD | HEED_ALONG_QUERY;
+    if (below(s, 2))
+        p->softcap = 0.1F + (float)below(s, 1000) / 7;
+    if (below(s, 2))
+        p->bias = random_operand(s, (heed_data)(HEED_DATA_F32 + below(s, 3)), HEED_ALONG_KEY, rest);
+    if (below(s, 3) == 0)
+        p->slopes = random_operand(s, HEED_DATA_F32, HEED_ALONG_HEAD, HEED_ALONG_BATCH);
+    if (below(s, 3) == 0)
+        p->sinks = random_operand(s, HEED_DATA_F32, HEED_ALONG_HEAD, HEED_ALONG_BATCH);
+    if (below(s, 3) == 0)
+        p->starts = random_operand(s, HEED_DATA_I32, HEED_ALONG_QUERY, HEED_ALONG_BATCH);
+    if (below(s, 3) == 0)
+        p->shown = random_operand(s, below(s, 2) ? HEED_DATA_BYTES : HEED_DATA_BITS, HEED_ALONG_KEY,
+                                  rest);
+    if (below(s, 2))
+        return;
+    p->arrays[0] = (heed_array){ .name = "a", .type = HEED_DATA_F32, .rank = 1, .size = { 5 } };
+    p->arrays[1] = (heed_array){ .name = "b", .type = HEED_DATA_I32, .rank = 2, .size = { 2, 3 } };
+    p->arrays[2] = (heed_array){ .name = "c", .type = HEED_DATA_BYTES, .rank = 1, .size = { 7 } };
+    if (below(s, 2))
+        random_expression(s->seed, false, p->score);
+    if (below(s, 2))
+        random_expression(s->seed, true, p->visible);
+    drop_long(p, p->score, HEED_KIND_FLOAT);
+    drop_long(p, p->visible, HEED_KIND_BOOL);
+}
+
 static heed_problem random_problem(source *s)
 {
     heed_problem p = { .size = sizeof p,
@@ -112,6 +158,8 @@ static heed_problem random_problem(source *s)
     p.scale = random_scale(s);
     if (below(s, 2))
         random_window(s, &p);
+    if (below(s, 2))
+        random_operands(s, &p);
     p.accumulate = p.type == HEED_F16 && below(s, 2) ? HEED_ACC_F16 : HEED_ACC_F32;
     if (below(s, 3)) {
         const int64_t queries[3] = { p.batch, p.seq_q, p.heads_q };

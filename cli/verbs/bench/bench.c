@@ -337,7 +337,7 @@ static const cli_option options[] = {
              "the same "
              "prefix is a problem"),
     CLI_OPTION_LAYOUT,
-    CLI_OPTION_MASK("Mask of the problems in that file, in the words of a spec"),
+    CLI_OPTION_WORDS("Further words of the specs of the problems in that file, such as 'causal'"),
     CLI_OPTION_KERNEL,
     OPT_TEXT("against", 0, "NAME", "Also compare with this kernel of heed's, named likewise"),
     CLI_OPTION_SOURCE(

@@ -152,7 +152,7 @@ void bench_sources_unique(bench_sources *sources)
 void bench_sources_free(bench_sources *sources)
 {
     for (size_t i = 0; i < sources->count; i++)
-        for (int role = 0; role < LAB_INPUTS; role++)
+        for (int role = 0; role < LAB_VECTORS; role++)
             lab_tensor_free(&sources->items[i].tensors[role]);
     free(sources->items);
     memset(sources, 0, sizeof *sources);

@@ -126,7 +126,7 @@ static const cli_option options[] = {
              "Also tune for the captured values in FILE, a .safetensors file: every q, k and v "
              "with the same prefix is a problem, of equal ones the first"),
     CLI_OPTION_LAYOUT,
-    CLI_OPTION_MASK("Mask of the problems in that file, in the words of a spec"),
+    CLI_OPTION_WORDS("Further words of the specs of the problems in that file, such as 'causal'"),
     OPT_REAL("seconds", 0, "S", 0.01, 1e7, "60",
              "Seconds for everything: rivals, searches, comparisons and gates of all "
              "problems together"),

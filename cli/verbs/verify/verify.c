@@ -85,7 +85,7 @@ static verify_wanted read_wanted(const cli_args *args)
                              .k = cli_args_text(args, "k"),
                              .v = cli_args_text(args, "v"),
                              .layout = cli_args_text(args, "layout"),
-                             .mask = cli_args_text(args, "mask") };
+                             .words = cli_args_text(args, "words") };
     size_t count = cli_args_list_count(args, "inputs");
     for (size_t i = 0; i < count && wanted.input_count < VERIFY_INPUTS_MAX; i++)
         wanted.inputs[wanted.input_count++] = lab_inputs_find(cli_args_list(args, "inputs", i));
@@ -253,7 +253,7 @@ static const cli_option options[] = {
     OPT_PATH("v", 0, "FILE", "Values of V"),
     CLI_OPTION_LAYOUT,
     OPT_CHOICE("type", 0, "TYPE", cli_type_names, NULL, "Round the values from files to this type"),
-    CLI_OPTION_MASK("Mask of the problem that files make, in the words of a spec"),
+    CLI_OPTION_WORDS("Further words of the spec of the problem that files make, such as 'causal'"),
     OPT_REAL("scale", 0, "X", 0, 0, NULL,
              "Logit scale of the problem that files make [default: 1/sqrt(dim)]"),
     OPT_FLAG("list", 'l', "List the gates and the kinds of values instead"),

@@ -52,7 +52,7 @@ typedef struct verify_wanted {
     int jobs; /* cases at a time; 0: as many as suit the device */
     /* Captured values. */
     const char *tensors, *prefix, *q, *k, *v; /* files, or NULL */
-    const char *layout, *mask;
+    const char *layout, *words;
 } verify_wanted;
 
 typedef struct verify_job {

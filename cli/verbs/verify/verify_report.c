@@ -36,10 +36,10 @@ static int print_files(const verify_wanted *from, char *text, size_t size)
 {
     if (from->tensors)
         return snprintf(text, size,
-                        "heed verify --tensors '%s' --prefix '%s' --layout %s --mask '%s'",
-                        from->tensors, from->prefix ? from->prefix : "", from->layout, from->mask);
-    return snprintf(text, size, "heed verify --q '%s' --k '%s' --v '%s' --layout %s --mask '%s'",
-                    from->q, from->k, from->v, from->layout, from->mask);
+                        "heed verify --tensors '%s' --prefix '%s' --layout %s --words '%s'",
+                        from->tensors, from->prefix ? from->prefix : "", from->layout, from->words);
+    return snprintf(text, size, "heed verify --q '%s' --k '%s' --v '%s' --layout %s --words '%s'",
+                    from->q, from->k, from->v, from->layout, from->words);
 }
 
 /* The command that does it again. */

@@ -6,6 +6,7 @@
 
 #include "cli/base/inputs.h"
 #include "verify.h"
+#include "verify/operands.h"
 #include "verify/proof.h"
 
 /* Problems with more floating-point operations or more bytes than this get normal values and one
@@ -116,12 +117,12 @@ static cli_exit run_batch(verify_job *job, batch *next)
 /* The bytes of the tensors from their first element to their last. */
 static double extent(const heed_problem *problem)
 {
-    double elements = 0;
+    double bytes = 0;
     for (int role = LAB_Q; role < LAB_ROLES; role++) {
         const lab_view view = lab_view_of(problem, (lab_role)role);
-        elements += (double)lab_view_extent(&view);
+        bytes += (double)lab_view_bytes(&view);
     }
-    return elements * (double)heed_type_size(problem->type);
+    return bytes;
 }
 
 static bool is_full(const verify_job *job, const batch *next, bool large)
@@ -230,6 +231,7 @@ static cli_exit verify_captured(verify_job *job, const cli_args *args)
                lab_tensor_bytes(&files.k.tensor));
         memcpy(lab_values_data(&values, LAB_V), files.v.tensor.data,
                lab_tensor_bytes(&files.v.tensor));
+        lab_operands_fill(&values, LAB_OPERANDS_FINITE, job->options.seed);
         campaign.values = &values;
         job->problems++;
         code = run_campaign(job, &campaign);

@@ -43,6 +43,7 @@ typedef struct runner {
     unsigned char *outputs;
     candidate_fn *compute;
     workspace_fn *workspace;
+    bool takes_operands;
     unsigned modes;         /* of floating point, before any code of the candidate's ran */
     lab_wire_orders opened; /* whose rooms are open; where tensors lie in them is told later */
 } runner;
@@ -215,6 +216,8 @@ static void *load(runner *it)
     }
     *(void **)&it->compute = dlsym(object, "heed_candidate_run");
     *(void **)&it->workspace = dlsym(object, "heed_candidate_workspace");
+    const int *takes = dlsym(object, "heed_candidate_takes_operands");
+    it->takes_operands = takes && *takes;
     if (!it->compute)
         fail("failed", "it does not define heed_candidate_run()");
     close(LAB_WIRE_CODE);
@@ -279,13 +282,23 @@ static void run(const runner *it)
 
     for (int i = 0; i < orders->count && result == 0; i++) {
         const lab_wire_set *set = &orders->set[i];
-        const heed_candidate_buffers buffers = { .q = data_of(it, set, LAB_WIRE_Q),
-                                                 .k = data_of(it, set, LAB_WIRE_K),
-                                                 .v = data_of(it, set, LAB_WIRE_V),
-                                                 .o = data_of(it, set, LAB_WIRE_O),
-                                                 .lse = data_of(it, set, LAB_WIRE_LSE),
-                                                 .workspace = data_of(it, set, LAB_WIRE_WORKSPACE),
-                                                 .workspace_size = set->workspace_size };
+        const heed_candidate_buffers buffers = {
+            .q = data_of(it, set, LAB_WIRE_Q),
+            .k = data_of(it, set, LAB_WIRE_K),
+            .v = data_of(it, set, LAB_WIRE_V),
+            .o = data_of(it, set, LAB_WIRE_O),
+            .lse = data_of(it, set, LAB_WIRE_LSE),
+            .workspace = data_of(it, set, LAB_WIRE_WORKSPACE),
+            .workspace_size = set->workspace_size,
+            .bias = data_of(it, set, LAB_WIRE_BIAS),
+            .slopes = data_of(it, set, LAB_WIRE_SLOPES),
+            .sinks = data_of(it, set, LAB_WIRE_SINKS),
+            .starts = data_of(it, set, LAB_WIRE_STARTS),
+            .shown = data_of(it, set, LAB_WIRE_SHOWN),
+            .arrays = { data_of(it, set, LAB_WIRE_ARRAYS), data_of(it, set, LAB_WIRE_ARRAYS + 1),
+                        data_of(it, set, LAB_WIRE_ARRAYS + 2),
+                        data_of(it, set, LAB_WIRE_ARRAYS + 3) }
+        };
         result = it->compute(&orders->problem, &buffers);
     }
     if (float_modes() != it->modes)
@@ -293,12 +306,21 @@ static void run(const runner *it)
     say(result == 0 ? "done 0" : "unsupported");
 }
 
+static bool has_operands(const heed_candidate_problem *p)
+{
+    return p->softcap != 0 || p->bias.type || p->slopes.type || p->sinks.type || p->starts.type ||
+           p->shown.type || p->score[0] || p->visible[0];
+}
+
 static void tell_size(const runner *it)
 {
     lab_wire_orders orders;
 
     memcpy(&orders, it->inputs, sizeof orders);
-    say_number("size ", it->workspace ? it->workspace(&orders.problem) : 0);
+    if (has_operands(&orders.problem) && !it->takes_operands)
+        say("unsupported");
+    else
+        say_number("size ", it->workspace ? it->workspace(&orders.problem) : 0);
 }
 
 /* Reads one request; false at the end of input. */

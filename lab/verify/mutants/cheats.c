@@ -40,7 +40,7 @@ static uint64_t print_of(const heed_problem *problem, const heed_buffers *buffer
 {
     const void *const bases[] = { buffers->q, buffers->k, buffers->v };
     uint64_t print = 0;
-    for (int role = LAB_Q; role < LAB_INPUTS; role++) {
+    for (int role = LAB_Q; role < LAB_VECTORS; role++) {
         lab_view view = lab_view_of(problem, (lab_role)role);
         for (int64_t n = 0; n < lab_view_vectors(&view); n += step) {
             double value = lab_element_get(view.type, bases[role], lab_view_vector(&view, n));

@@ -41,15 +41,20 @@ static void split_keys(mutant_row *r)
 
 static void base_two(mutant_row *r)
 {
-    float factor = r->problem->scale * 1.44269504F, sum = 0;
+    const float base = 1.44269504F;
+    float factor = r->problem->scale * base, sink = mutant_sink(r) * base;
     for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = mutant_dot(r, j) * factor;
+        r->s[j] = r->logits->changes || r->logits->hides
+                      ? mutant_changed(r, j, mutant_dot(r, j) * r->problem->scale) * base
+                      : mutant_dot(r, j) * factor;
     float high = mutant_highest(r->s, r->keys);
+    high = high != -INFINITY && sink > high ? sink : high;
+    float sum = high == -INFINITY || sink == -INFINITY ? 0 : exp2f(sink - high);
     for (int64_t j = 0; j < r->keys; j++) {
         r->s[j] = high == -INFINITY ? 0 : exp2f(r->s[j] - high);
         sum += r->s[j];
     }
-    r->lse = sum == 0 ? -INFINITY : (high + log2f(sum)) * 0.69314718F;
+    r->lse = sum == 0 ? mutant_sink(r) : (high + log2f(sum)) * 0.69314718F;
     mutant_weighted_sum(r, sum);
 }
 
@@ -83,8 +88,9 @@ static void dot_in_lanes(mutant_row *r)
         float lanes[8] = { 0 };
         for (int64_t c = 0; c < r->problem->dim_qk; c++)
             lanes[c % 8] += mutant_q_at(r, c) * mutant_k_at(r, j, c);
-        r->s[j] = r->problem->scale * (((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) +
-                                       ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7])));
+        float dot = ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) +
+                    ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+        r->s[j] = mutant_changed(r, j, r->problem->scale * dot);
     }
     mutant_finish(r);
 }
@@ -95,6 +101,7 @@ static void scaled_query(mutant_row *r)
         r->s[j] = 0;
         for (int64_t c = 0; c < r->problem->dim_qk; c++)
             r->s[j] += (mutant_q_at(r, c) * r->problem->scale) * mutant_k_at(r, j, c);
+        r->s[j] = mutant_changed(r, j, r->s[j]);
     }
     mutant_finish(r);
 }
@@ -115,9 +122,9 @@ static void in_doubles(mutant_row *r)
 /* Every other key, and then those between them. */
 static void odd_keys_first(mutant_row *r)
 {
-    float sum = 0;
     mutant_logits(r);
-    bool empty = mutant_softmax(r, mutant_highest(r->s, r->keys)) == 0;
+    float high = mutant_high(r), sum = mutant_sink_weight(r, high);
+    bool empty = mutant_softmax(r, high) == 0;
     memset(r->o, 0, sizeof r->o);
     for (int64_t first = 1; first >= 0 && !empty; first--)
         for (int64_t j = first; j < r->keys; j += 2) {

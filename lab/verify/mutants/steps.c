@@ -28,6 +28,8 @@ float mutant_k_at(const mutant_row *r, int64_t j, int64_t c)
 
 float mutant_v_at(const mutant_row *r, int64_t j, int64_t c)
 {
+    if (!mutant_shows(r, j))
+        return 0;
     return get(&r->v, r->buffers->v,
                lab_view_at(&r->v, r->row.batch, r->first + j, r->kv_head) + c);
 }
@@ -35,6 +37,36 @@ float mutant_v_at(const mutant_row *r, int64_t j, int64_t c)
 /* -------------------------------------------------------------------------- */
 /* Steps                                                                      */
 /* -------------------------------------------------------------------------- */
+
+bool mutant_shows(const mutant_row *r, int64_t j)
+{
+    bool doubtful = false;
+    return lab_logits_shows(r->logits, r->row, r->first + r->moved + j, &doubtful);
+}
+
+float mutant_changed(const mutant_row *r, int64_t j, float t)
+{
+    bool doubtful = false;
+    lab_number logit = { (double)t, 0 };
+    if (!mutant_shows(r, j))
+        return -INFINITY;
+    if (!r->logits->changes)
+        return t;
+    return (float)lab_logits_change(r->logits, r->row, r->first + r->moved + j, logit, true,
+                                    &doubtful)
+        .value;
+}
+
+float mutant_sink(const mutant_row *r)
+{
+    return r->sinkless ? -INFINITY : (float)lab_sink(r->problem, r->buffers, r->row);
+}
+
+float mutant_sink_weight(const mutant_row *r, float high)
+{
+    float sink = mutant_sink(r);
+    return sink == -INFINITY || high == -INFINITY ? 0 : expf(sink - high);
+}
 
 float mutant_dot(const mutant_row *r, int64_t j)
 {
@@ -47,7 +79,7 @@ float mutant_dot(const mutant_row *r, int64_t j)
 void mutant_logits(mutant_row *r)
 {
     for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = r->problem->scale * mutant_dot(r, j);
+        r->s[j] = mutant_changed(r, j, r->problem->scale * mutant_dot(r, j));
 }
 
 float mutant_highest(const float *s, int64_t keys)
@@ -59,15 +91,23 @@ float mutant_highest(const float *s, int64_t keys)
     return high;
 }
 
-/* Weights in s, their sum as the result. */
+float mutant_high(const mutant_row *r)
+{
+    float high = mutant_highest(r->s, r->keys), sink = mutant_sink(r);
+    return high != -INFINITY && sink > high ? sink : high;
+}
+
+/* Weights in s, their sum and that of the sink as the result; 0 if there are none. */
 float mutant_softmax(mutant_row *r, float high)
 {
-    float sum = 0;
+    float sink = mutant_sink(r);
+    high = high != -INFINITY && sink > high ? sink : high;
+    float sum = mutant_sink_weight(r, high);
     for (int64_t j = 0; j < r->keys; j++) {
         r->s[j] = high == -INFINITY ? 0 : expf(r->s[j] - high);
         sum += r->s[j];
     }
-    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+    r->lse = sum == 0 ? sink : high + logf(sum);
     return sum;
 }
 
@@ -118,6 +158,8 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
                      mutant_row_fn *row_of, int64_t first, int64_t end)
 {
     float *s = calloc((size_t)problem->seq_k + MUTANT_PADDING, sizeof *s);
+    lab_logits logits;
+    lab_logits_begin(&logits, problem, buffers);
     for (int64_t n = first; n < end && s; n++) {
         mutant_row r = { .problem = problem, .buffers = buffers, .s = s };
         r.q = lab_view_of(problem, LAB_Q);
@@ -125,6 +167,7 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
         r.v = lab_view_of(problem, LAB_V);
         r.row = lab_row_at(problem, n);
         r.kv_head = lab_row_kv_head(problem, r.row);
+        r.logits = &logits;
         r.first = lab_visible(problem, r.row.query).begin;
         r.keys = lab_visible_count(problem, r.row.query);
         row_of(&r);
@@ -141,6 +184,20 @@ void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers, mu
 void mutant_plain(const heed_problem *problem, const heed_buffers *buffers)
 {
     mutant_run_all(problem, buffers, mutant_plain_row);
+}
+
+/* Online softmax after its last tile: the sink comes in, and the sum is divided by. */
+static void finish_online(mutant_row *r, float high, float sum)
+{
+    float sink = mutant_sink(r), factor = 1;
+    if (sum != 0 && sink > high) {
+        factor = expf(high - sink);
+        high = sink;
+    }
+    sum = sum == 0 ? 0 : sum * factor + mutant_sink_weight(r, high);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = sum == 0 ? 0 : r->o[c] * factor / sum;
+    r->lse = sum == 0 ? sink : high + logf(sum);
 }
 
 void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_output)
@@ -167,9 +224,7 @@ void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_outpu
         }
         high = now;
     }
-    for (int64_t c = 0; c < dim; c++)
-        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
-    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+    finish_online(r, high, sum);
 }
 
 static float half(float x)
@@ -208,7 +263,7 @@ void mutant_in_half(mutant_row *r, int64_t tile, int64_t step)
     for (int64_t first = 0, end; first < r->keys; first = end) {
         end = r->keys - first < tile ? r->keys : first + tile;
         for (int64_t j = first; j < end; j++)
-            r->s[j] = r->problem->scale * half_dot(r, j, step);
+            r->s[j] = mutant_changed(r, j, r->problem->scale * half_dot(r, j, step));
         float now = mutant_highest(r->s + first, end - first);
         now = now > high || isnan(now) ? now : high;
         if (now == -INFINITY)
@@ -222,15 +277,13 @@ void mutant_in_half(mutant_row *r, int64_t tile, int64_t step)
             half_add(r, j, j + step < end ? j + step : end);
         high = now;
     }
-    for (int64_t c = 0; c < dim; c++)
-        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
-    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+    finish_online(r, high, sum);
 }
 
 void mutant_reversed_row(mutant_row *r)
 {
     mutant_logits(r);
-    float high = mutant_highest(r->s, r->keys), sum = 0;
+    float high = mutant_high(r), sum = mutant_sink_weight(r, high);
     for (int64_t j = r->keys - 1; j >= 0; j--)
         sum += r->s[j] == -INFINITY ? 0 : expf(r->s[j] - high);
     mutant_softmax(r, high);
@@ -249,6 +302,8 @@ void mutant_part(const mutant_row *r, mutant_row *part, int64_t first, int64_t e
     *part = *r;
     part->s = r->s + first;
     part->keys = end - first;
+    part->moved = r->moved + first;
+    part->sinkless = r->sinkless || first > 0;
     moved.k = (const char *)moved.k + (size_t)lab_view_at(&r->k, 0, first, 0) * element;
     moved.v = (const char *)moved.v + (size_t)lab_view_at(&r->v, 0, first, 0) * element;
     part->buffers = &moved;

@@ -10,6 +10,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/view.h"
+#include "lab/verify/logit.h"
 #include "lab/verify/mutants/suite.h"
 #include "lab/verify/reference.h"
 
@@ -20,9 +21,12 @@ struct mutant_row {
     lab_view q, k, v; /* where the elements lie */
     lab_row row;
     int64_t kv_head;
-    int64_t first; /* key that it sees; keys are counted from it, */
-    int64_t keys;  /* up to and without this one */
-    float *s;      /* [seq_k + MUTANT_PADDING]: logits, then weights */
+    int64_t first;            /* key that it sees; keys are counted from it, */
+    int64_t keys;             /* up to and without this one */
+    int64_t moved;            /* keys that K and V begin behind the first one of the problem */
+    bool sinkless;            /* the sink counts elsewhere */
+    const lab_logits *logits; /* what becomes of a logit */
+    float *s;                 /* [seq_k + MUTANT_PADDING]: logits, then weights */
     float o[HEED_DIM_MAX];
     float lse;
 };
@@ -32,10 +36,18 @@ struct mutant_row {
 /* mutant_see_all() lets the row see every key of the problem. */
 void mutant_see_all(mutant_row *r);
 
-/* Elements, as float32. */
+/* Elements, as float32; those of V of a key that an operand or an expression hides are 0. */
 float mutant_q_at(const mutant_row *r, int64_t c);
 float mutant_k_at(const mutant_row *r, int64_t j, int64_t c);
 float mutant_v_at(const mutant_row *r, int64_t j, int64_t c);
+
+/* mutant_shows() says whether no operand or expression hides key j. mutant_changed() is what
+ * becomes of its logit @t: -infinity where it is hidden. mutant_sink() is that of the row, or
+ * -infinity; mutant_sink_weight() what it counts beside weights that are exp(logit - high). */
+bool mutant_shows(const mutant_row *r, int64_t j);
+float mutant_changed(const mutant_row *r, int64_t j, float t);
+float mutant_sink(const mutant_row *r);
+float mutant_sink_weight(const mutant_row *r, float high);
 
 /* mutant_dot() is that of the query and key j; mutant_logits() fills s with the logits. */
 float mutant_dot(const mutant_row *r, int64_t j);
@@ -43,6 +55,9 @@ void mutant_logits(mutant_row *r);
 
 /* The largest of some logits; NaN if there is one. */
 float mutant_highest(const float *s, int64_t keys);
+
+/* That of the row, or its sink if that is larger and there is any logit. */
+float mutant_high(const mutant_row *r);
 
 /* mutant_softmax() turns the logits in s into weights that are not normalized, fills lse, and
  * returns their sum. mutant_weighted_sum() fills o. mutant_finish() does both. */

@@ -13,8 +13,9 @@
 #include "commit.h" /* made by the build: HEED_GATES */
 
 static const lab_mutant *const tables[] = {
-    lab_mutants_keys,   lab_mutants_logits, lab_mutants_softmax, lab_mutants_output,
-    lab_mutants_memory, lab_mutants_rows,   lab_mutants_values,  lab_mutants_cheats,
+    lab_mutants_keys,    lab_mutants_logits, lab_mutants_operands,
+    lab_mutants_softmax, lab_mutants_output, lab_mutants_memory,
+    lab_mutants_rows,    lab_mutants_values, lab_mutants_cheats,
 };
 
 /* Problems for controls: tails, groups, masks, empty rows, gaps, other orders, and what permits
@@ -34,6 +35,11 @@ static const char *const scenes[] = {
     "b2 h1 s30 d64 f16 causal acc=f16",
     "b1 h1 s30 d3/1 f16 causal acc=f16 scale=-2",
     "b1 h1 s2/600 d128 f16 acc=f16",
+    "b2 h2 s17/33 d24 f32 bias=f16:hq sinks window=9:4 align=br",
+    "b1 h4/2 s40 d16/5 f16 causal alibi softcap=3",
+    "b2 h2 s24 d8 bf16 shown=bits sinks=bh starts",
+    "b2 h2 s20 d8 f32 chunk=6 array=doc:i32:2x20 score=s-0.5*abs(p-k)/(1+head) "
+    "visible=doc[batch,k]==doc[batch,q]||k%3==0",
 };
 
 const lab_mutant *lab_mutant_at(size_t index)

@@ -82,14 +82,15 @@ void lab_actor_run(lab_actor *actor, const heed_buffers *buffers);
 /* The tables, by file; each ends with a NULL name                                                */
 /* ---------------------------------------------------------------------------------------------- */
 
-extern const lab_mutant lab_mutants_keys[];    /* which keys, of which head */
-extern const lab_mutant lab_mutants_logits[];  /* their logits */
-extern const lab_mutant lab_mutants_softmax[]; /* the softmax of them */
-extern const lab_mutant lab_mutants_output[];  /* the weighted sum, and what is stored of it */
-extern const lab_mutant lab_mutants_memory[];  /* what is read and written, and where */
-extern const lab_mutant lab_mutants_rows[];    /* some rows among many; problems among many */
-extern const lab_mutant lab_mutants_values[];  /* what normal values do not show */
-extern const lab_mutant lab_mutants_cheats[];  /* what only looks like work */
+extern const lab_mutant lab_mutants_keys[];     /* which keys, of which head */
+extern const lab_mutant lab_mutants_logits[];   /* their logits */
+extern const lab_mutant lab_mutants_softmax[];  /* the softmax of them */
+extern const lab_mutant lab_mutants_operands[]; /* operands, softcap, expressions, windows */
+extern const lab_mutant lab_mutants_output[];   /* the weighted sum, and what is stored of it */
+extern const lab_mutant lab_mutants_memory[];   /* what is read and written, and where */
+extern const lab_mutant lab_mutants_rows[];     /* some rows among many; problems among many */
+extern const lab_mutant lab_mutants_values[];   /* what normal values do not show */
+extern const lab_mutant lab_mutants_cheats[];   /* what only looks like work */
 extern const lab_control lab_controls[];
 
 #endif /* LAB_SUITE_H */

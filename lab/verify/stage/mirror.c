@@ -128,16 +128,15 @@ static void *device_data(const lab_mirror *mirror, const lab_stage *stage, int i
 
 heed_buffers lab_mirror_buffers(const lab_mirror *mirror, const lab_stage *stage)
 {
-    return (heed_buffers){
-        .size = sizeof(heed_buffers),
-        .q = device_data(mirror, stage, LAB_Q),
-        .k = device_data(mirror, stage, LAB_K),
-        .v = device_data(mirror, stage, LAB_V),
-        .o = device_data(mirror, stage, LAB_O),
+    heed_buffers buffers = {
+        .size = sizeof buffers,
         .lse = device_data(mirror, stage, LAB_LSE),
         .workspace = device_data(mirror, stage, LAB_WORKSPACE),
         .workspace_size = stage->block[LAB_WORKSPACE].region.size,
     };
+    for (int role = LAB_Q; role < LAB_ROLES; role++)
+        lab_buffers_set(&buffers, (lab_role)role, device_data(mirror, stage, role));
+    return buffers;
 }
 
 /* The part of a stretch that is copied: all of it, or as much as lies within the data. */

@@ -92,17 +92,37 @@ static lab_view flat_view(heed_type type, int64_t count)
     return (lab_view){ .type = type, .batch = 1, .seq = 1, .heads = 1, .dim = count };
 }
 
-/* Copies head vectors, those of @to from @batch and @seq on of @from. */
-static void copy_vectors(const lab_block *to, const lab_block *from, int64_t batch, int64_t seq)
+/* Where a part of a tensor begins in the whole. */
+typedef struct part {
+    int64_t batch, seq, dim;
+} part;
+
+/* Copies @count elements; words of bits whose first is not the first of a word are put together. */
+static void copy_elements(const lab_block *to, int64_t target, const lab_block *from,
+                          int64_t source, int64_t first)
 {
-    size_t bytes = (size_t)to->view.dim * to->element;
+    unsigned char *data = to->region.data + (size_t)target * to->element;
+    if (to->view.kind != HEED_DATA_BITS) {
+        source += first;
+        memcpy(data, from->region.data + (size_t)source * from->element,
+               (size_t)to->view.dim * to->element);
+        return;
+    }
+    for (int64_t i = 0; i < to->view.dim * 32; i++)
+        if (first + i < from->view.dim * 32)
+            lab_data_set(HEED_DATA_BITS, data, i,
+                         lab_data_get(HEED_DATA_BITS, from->region.data, source * 32 + first + i));
+}
+
+/* Copies head vectors, those of @to from @at on of @from. */
+static void copy_vectors(const lab_block *to, const lab_block *from, part at)
+{
     for (int64_t b = 0; b < to->view.batch; b++)
         for (int64_t h = 0; h < to->view.heads; h++)
             for (int64_t s = 0; s < to->view.seq; s++) {
-                int64_t target = lab_view_at(&to->view, b, s, h);
-                int64_t source = lab_view_at(&from->view, b + batch, s + seq, h);
-                memcpy(to->region.data + (size_t)target * to->element,
-                       from->region.data + (size_t)source * from->element, bytes);
+                int64_t batch = from->view.batch > 1 ? b + at.batch : 0;
+                copy_elements(to, lab_view_at(&to->view, b, s, h), from,
+                              lab_view_at(&from->view, batch, s + at.seq, h), at.dim);
             }
 }
 
@@ -110,15 +130,14 @@ static void copy_vectors(const lab_block *to, const lab_block *from, int64_t bat
 /* Values                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The system promises more than it has, and kills a process that uses it: are the elements of Q,
- * K, V and O, which are all touched, at most what this machine has? */
+/* The system promises more than it has, and kills a process that uses it: are the elements of all
+ * tensors, which are all touched, at most what this machine has? */
 static bool is_affordable(const heed_problem *problem)
 {
     double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE), bytes = 0;
     for (int role = LAB_Q; role <= LAB_O; role++) {
         lab_view view = lab_view_of(problem, (lab_role)role);
-        bytes += (double)lab_view_vectors(&view) * (double)view.dim *
-                 (double)heed_type_size(view.type);
+        bytes += (double)lab_view_vectors(&view) * (double)view.dim * (double)view.element;
     }
     return bytes <= host;
 }
@@ -132,17 +151,28 @@ heed_status lab_values_create(lab_values *values, const heed_problem *problem)
     for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         lab_block *block = &values->block[role];
         lab_view view = lab_view_of(problem, (lab_role)role);
-        size_t element = heed_type_size(view.type);
-        heed_status status = block_create(block, &view, element, element, LAB_EDGE_END,
+        if (view.kind == HEED_DATA_NONE)
+            continue;
+        heed_status status = block_create(block, &view, view.element, view.element, LAB_EDGE_END,
                                           LAB_PATTERN_ONES);
         if (status != HEED_OK) {
             lab_values_destroy(values);
             return status;
         }
         for (int64_t n = 0; n < lab_view_vectors(&view); n++)
-            memset(vector_data(block, n), 0, (size_t)view.dim * element);
+            memset(vector_data(block, n), 0, (size_t)view.dim * view.element);
     }
     return HEED_OK;
+}
+
+/* Keys are counted from @key on. */
+static void shift_starts(const lab_block *block, int64_t key)
+{
+    for (int64_t n = 0; n < lab_view_vectors(&block->view); n++) {
+        int64_t at = lab_view_vector(&block->view, n);
+        double start = lab_data_get(HEED_DATA_I32, block->region.data, at);
+        lab_data_set(HEED_DATA_I32, block->region.data, at, start - (double)key);
+    }
 }
 
 heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
@@ -151,10 +181,22 @@ heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
     heed_status status = lab_values_create(values, problem);
     if (status != HEED_OK)
         return status;
-    copy_vectors(&values->block[LAB_Q], &whole->block[LAB_Q], batch, 0);
-    copy_vectors(&values->block[LAB_K], &whole->block[LAB_K], batch, key);
-    copy_vectors(&values->block[LAB_V], &whole->block[LAB_V], batch, key);
+    for (int role = LAB_Q; role < LAB_INPUTS; role++) {
+        const lab_block *to = &values->block[role], *from = &whole->block[role];
+        bool along_keys = role == LAB_BIAS || role == LAB_SHOWN;
+        const part at = { .batch = batch,
+                          .seq = role == LAB_K || role == LAB_V ? key : 0,
+                          .dim = along_keys ? key : 0 };
+        if (to->region.map)
+            copy_vectors(to, from, at);
+    }
+    shift_starts(&values->block[LAB_STARTS], key);
     return HEED_OK;
+}
+
+void lab_values_take(lab_values *values, const lab_values *from, lab_role role)
+{
+    copy_vectors(&values->block[role], &from->block[role], (part){ 0 });
 }
 
 heed_status lab_values_copy(lab_values *values, const lab_values *whole)
@@ -176,10 +218,10 @@ void *lab_values_data(const lab_values *values, lab_role role)
 
 heed_buffers lab_values_buffers(const lab_values *values)
 {
-    return (heed_buffers){ .size = sizeof(heed_buffers),
-                           .q = lab_values_data(values, LAB_Q),
-                           .k = lab_values_data(values, LAB_K),
-                           .v = lab_values_data(values, LAB_V) };
+    heed_buffers buffers = { .size = sizeof buffers };
+    for (int role = LAB_Q; role < LAB_INPUTS; role++)
+        lab_buffers_set(&buffers, (lab_role)role, lab_values_data(values, (lab_role)role));
+    return buffers;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -207,10 +249,11 @@ static void poison(const lab_stage *stage, const lab_block *block, bool lse)
     }
 }
 
-/* That of @role, if tensors are to differ. */
+/* That of @role, if tensors are to differ: Q, K, V and O do, and operands from their neighbours. */
 static lab_edge edge_of(lab_edge edge, int role)
 {
-    return edge == LAB_EDGE_APART ? (lab_edge)(LAB_EDGE_APART + role) : edge;
+    int place = role == LAB_O ? LAB_VECTORS : role % (LAB_VECTORS + 1);
+    return edge == LAB_EDGE_APART ? (lab_edge)(LAB_EDGE_APART + place) : edge;
 }
 
 static heed_status create_inputs(lab_stage *stage, const lab_values *values, lab_edge edge)
@@ -218,11 +261,13 @@ static heed_status create_inputs(lab_stage *stage, const lab_values *values, lab
     for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         const lab_block *source = &values->block[role];
         lab_block *block = &stage->block[role];
+        if (!source->region.map)
+            continue;
         heed_status status = block_create(block, &source->view, source->element, source->element,
                                           edge_of(edge, role), LAB_PATTERN_ONES);
         if (status != HEED_OK)
             return status;
-        copy_vectors(block, source, 0, 0);
+        copy_vectors(block, source, (part){ 0 });
     }
     return HEED_OK;
 }
@@ -288,16 +333,15 @@ void lab_stage_destroy(lab_stage *stage)
 
 heed_buffers lab_stage_buffers(const lab_stage *stage)
 {
-    return (heed_buffers){
-        .size = sizeof(heed_buffers),
-        .q = stage->block[LAB_Q].region.data,
-        .k = stage->block[LAB_K].region.data,
-        .v = stage->block[LAB_V].region.data,
-        .o = stage->block[LAB_O].region.data,
+    heed_buffers buffers = {
+        .size = sizeof buffers,
         .lse = (float *)(void *)stage->block[LAB_LSE].region.data,
         .workspace = stage->block[LAB_WORKSPACE].region.data,
         .workspace_size = stage->block[LAB_WORKSPACE].region.size,
     };
+    for (int role = LAB_Q; role < LAB_ROLES; role++)
+        lab_buffers_set(&buffers, (lab_role)role, stage->block[role].region.data);
+    return buffers;
 }
 
 bool lab_stage_lock(const lab_stage *stage, bool locked)

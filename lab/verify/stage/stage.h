@@ -44,7 +44,7 @@ lab_stretch lab_block_stretch(const lab_block *block, int64_t n);
 
 typedef struct lab_values {
     heed_problem problem;        /* normalized */
-    lab_block block[LAB_INPUTS]; /* Q, K, V */
+    lab_block block[LAB_INPUTS]; /* absent ones are zeroed */
 } lab_values;
 
 /* lab_values_create() makes room for the inputs of @problem, which must be normalized, all elements
@@ -52,9 +52,14 @@ typedef struct lab_values {
 heed_status lab_values_create(lab_values *values, const heed_problem *problem);
 
 /* lab_values_slice() makes the inputs of @problem out of those of @whole, a problem of the same
- * kind and strides: batch element b and key j of @problem are b + @batch and j + @key of @whole. */
+ * kind and strides: batch element b and key j of @problem are b + @batch and j + @key of @whole.
+ * @problem may lack operands of @whole; its arrays are the same. */
 heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
                              const lab_values *whole, int64_t batch, int64_t key);
+
+/* lab_values_take() copies one input of @from, which must have the same kind of elements, and the
+ * same sizes at least, as that of @values. */
+void lab_values_take(lab_values *values, const lab_values *from, lab_role role);
 
 /* lab_values_copy() is lab_values_slice() of all. */
 heed_status lab_values_copy(lab_values *values, const lab_values *whole);
@@ -62,7 +67,7 @@ heed_status lab_values_copy(lab_values *values, const lab_values *whole);
 /* lab_values_destroy() frees the memory; zeroed values are ignored. */
 void lab_values_destroy(lab_values *values);
 
-/* lab_values_data() returns the elements of Q, K or V. lab_values_buffers() returns them all. */
+/* lab_values_data() returns the elements of an input. lab_values_buffers() returns them all. */
 void *lab_values_data(const lab_values *values, lab_role role);
 heed_buffers lab_values_buffers(const lab_values *values);
 
@@ -73,7 +78,7 @@ heed_buffers lab_values_buffers(const lab_values *values);
 
 typedef struct lab_stage {
     heed_problem problem;
-    lab_block block[LAB_BLOCKS]; /* Q, K, V, O, LSE, workspace; absent ones are zeroed */
+    lab_block block[LAB_BLOCKS]; /* the tensors, LSE, workspace; absent ones are zeroed */
     lab_edge edge;
     uint64_t seed;
     int sign;
@@ -119,7 +124,7 @@ void lab_stage_take(const lab_stage *stage, void *o, float *lse);
 bool lab_stage_changed(const lab_stage *stage, const lab_values *values, char *text, size_t size);
 bool lab_stage_spoiled(const lab_stage *stage, bool inputs, char *text, size_t size);
 
-/* lab_block_name() returns "Q" to "O", "LSE" or "workspace". */
+/* lab_block_name() is lab_role_name(), or returns "LSE" or "workspace". */
 const char *lab_block_name(int index);
 
 #endif /* LAB_STAGE_H */

@@ -105,7 +105,7 @@ static void packs_strided_tensors(void **state)
     lab_bench_tensors a, b;
     assert_int_equal(lab_bench_tensors_create(&a, context, &dense, 7, 0), HEED_OK);
     assert_int_equal(lab_bench_tensors_create(&b, context, &strided, 7, 0), HEED_OK);
-    for (int role = LAB_Q; role < LAB_INPUTS; role++) {
+    for (int role = LAB_Q; role < LAB_VECTORS; role++) {
         void *packed = lab_bench_tensors_dense(&b, (lab_role)role);
         assert_memory_equal(packed, a.data[role], 240);
         free(packed);

@@ -123,6 +123,45 @@ static void test_honest(void **state)
     expect_ones();
 }
 
+/* Operands reach a candidate that says it takes them; another one cannot do such a problem. */
+static void test_operands(void **state)
+{
+    static float vectors[16], o[16], bias[] = { 0, 0, 0, 5 }, sinks[] = { 0, 6 };
+    static int32_t array[] = { 0, 0, 0, 0, 9 };
+    const uint32_t shown[] = { 4 };
+    const heed_buffers buffers = { .size = sizeof buffers,
+                                   .q = vectors,
+                                   .k = vectors,
+                                   .v = vectors,
+                                   .o = o,
+                                   .bias = bias,
+                                   .sinks = sinks,
+                                   .shown = shown,
+                                   .arrays = { array } };
+    const float expected[] = { 2, 5, 6, 1, 9, 5 + 's', 10 + 600, 1 };
+    lab_candidate candidate = scene_candidate(&scene, "operands", 0);
+    heed_problem problem;
+    lab_trial_outcome outcome;
+    lab_trial *trial;
+    size_t size;
+
+    assert_int_equal(heed_problem_parse(&problem, "b1 h2 s1/3 d4 f32 softcap=2 bias=f32:h sinks "
+                                                  "shown=bits: array=a:i32:5 score=s+a[k]"),
+                     HEED_OK);
+    assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
+    const lab_set set = lab_set_of(&problem, &buffers);
+    assert_true(lab_trial_prepare(trial, &problem, &size, &outcome));
+    assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));
+    assert_memory_equal(o, expected, sizeof expected);
+    lab_trial_close(trial);
+
+    candidate = scene_candidate(&scene, "plain", 0);
+    assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
+    assert_false(lab_trial_prepare(trial, &problem, &size, &outcome));
+    assert_int_equal(outcome.verdict, LAB_TRIAL_UNSUPPORTED);
+    lab_trial_close(trial);
+}
+
 /* Sets are computed in their order, in one process, which lives on. */
 static void test_many_sets(void **state)
 {
@@ -137,7 +176,9 @@ static void test_many_sets(void **state)
     assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
     for (int i = 0; i < 4; i++) {
         sets[i] = scene_set(&scene, NULL, 0);
-        sets[i].span[3] = (lab_span){ .room = o[i], .room_size = sizeof o[i], .size = sizeof o[i] };
+        sets[i].span[LAB_WIRE_O] = (lab_span){ .room = o[i],
+                                               .room_size = sizeof o[i],
+                                               .size = sizeof o[i] };
     }
     assert_true(lab_trial_run(trial, sets, 4, 0, &outcome));
     for (int i = 0; i < 4; i++)
@@ -303,7 +344,9 @@ static void test_rooms_are_closed(void **state)
     lab_trial *trial;
     size_t size;
 
-    set.span[3] = (lab_span){ .room = large, .room_size = sizeof large, .size = sizeof large };
+    set.span[LAB_WIRE_O] = (lab_span){ .room = large,
+                                       .room_size = sizeof large,
+                                       .size = sizeof large };
     assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
     assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
     assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));
@@ -365,7 +408,9 @@ static void test_too_large(void **state)
     assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
     for (int i = 0; i < 64; i++) {
         sets[i] = set;
-        sets[i].span[0] = (lab_span){ .room = large, .room_size = sizeof large, .size = 256 };
+        sets[i].span[LAB_WIRE_Q] = (lab_span){ .room = large,
+                                               .room_size = sizeof large,
+                                               .size = 256 };
     }
     assert_false(lab_trial_run(trial, sets, 64, 0, &outcome));
     assert_int_equal(outcome.verdict, LAB_TRIAL_UNSUPPORTED);
@@ -390,12 +435,19 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_honest),        cmocka_unit_test(test_many_sets),
-        cmocka_unit_test(test_evils),         cmocka_unit_test(test_outside_is_kept),
-        cmocka_unit_test(test_files),         cmocka_unit_test(test_network),
-        cmocka_unit_test(test_forged_answer), cmocka_unit_test(test_rooms_are_closed),
-        cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_too_large),     cmocka_unit_test(test_names),
+        cmocka_unit_test(test_honest),
+        cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_many_sets),
+        cmocka_unit_test(test_evils),
+        cmocka_unit_test(test_outside_is_kept),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_network),
+        cmocka_unit_test(test_forged_answer),
+        cmocka_unit_test(test_rooms_are_closed),
+        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_names),
     };
 
     if (!can_hold_aloud())

@@ -27,7 +27,7 @@ static void ask(question *q, const char *spec, const char *inputs, int64_t work,
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
     assert_int_equal(lab_values_create(&q->values, &problem), HEED_OK);
-    lab_inputs_find(inputs)->fill(&q->values, 1);
+    lab_inputs_fill(lab_inputs_find(inputs), &q->values, 1);
     heed_buffers data = lab_values_buffers(&q->values);
     assert_int_equal(lab_expect_create(&q->expect, &problem, &data, &sampling), HEED_OK);
 }
@@ -157,7 +157,7 @@ static bool is_judged(const char *spec, double query, double key, double other, 
     question q;
     ask(&q, spec, "normal", (int64_t)1 << 20, 1);
     const double columns[][2] = { { query, query }, { key, other }, { value, value } };
-    for (int role = LAB_Q; role < LAB_INPUTS; role++)
+    for (int role = LAB_Q; role < LAB_VECTORS; role++)
         for (int s = 0; s < 2; s++) {
             void *data = lab_values_data(&q.values, (lab_role)role);
             lab_element_set(HEED_F16, data, 2 * s, columns[role][s]);
@@ -339,7 +339,7 @@ static void test_weights_may_be_made_of_the_lse(void **state)
         question q;
         ask(&q, "b1 h1 s32 d16 f32", "normal", 1, 1);
         lab_expect_destroy(q.expect);
-        lab_inputs_find(seed % 4 < 2 ? "needle" : "tails")->fill(&q.values, seed / 2);
+        lab_inputs_fill(lab_inputs_find(seed % 4 < 2 ? "needle" : "tails"), &q.values, seed / 2);
         heed_buffers data = lab_values_buffers(&q.values);
         assert_int_equal(lab_expect_create(&q.expect, &q.values.problem, &data, &sampling),
                          HEED_OK);

@@ -156,7 +156,7 @@ static void test_unaligned_tensors_and_rows_without_weight(void **state)
     assert_int_equal(heed_problem_parse(&problem, "b1 h1 s16 d16 f32"), HEED_OK);
     assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
     assert_int_equal(lab_values_create(&values, &problem), HEED_OK);
-    lab_inputs_find("weightless")->fill(&values, 1);
+    lab_inputs_fill(lab_inputs_find("weightless"), &values, 1);
     for (int wrong = 0; wrong < 2; wrong++) {
         lab_actor *actor = lab_actor_create(&behaviours[wrong]);
         const lab_subject subject = lab_actor_subject(actor);
@@ -317,7 +317,7 @@ static void test_mutants_are_killed_in_a_mirror(void **state)
 }
 
 /* Every control on every problem, with one kind of values in turn. */
-#define SCENES 14
+#define SCENES 18
 #define INPUTS 19
 
 static void verify_control(void *data, size_t index, lab_trace *trace, void *result)

@@ -43,7 +43,7 @@ static void open_scene(scene *it, const char *spec, const char *inputs)
     assert_int_equal(heed_problem_parse(&it->problem, spec), HEED_OK);
     assert_int_equal(heed_problem_normalize(&it->problem, &it->problem), HEED_OK);
     assert_int_equal(lab_values_create(&it->before, &it->problem), HEED_OK);
-    lab_inputs_find(inputs)->fill(&it->before, 9);
+    lab_inputs_fill(lab_inputs_find(inputs), &it->before, 9);
     assert_int_equal(lab_values_copy(&it->now, &it->before), HEED_OK);
     heed_buffers data = lab_values_buffers(&it->before);
     assert_int_equal(lab_sample_create(&it->sample, &it->problem, &data, &sampling), HEED_OK);
@@ -144,7 +144,7 @@ static void test_elements_are_put_back(void **state)
     for (int n = 0; n < TOUCHES; n++) {
         int changed = 0;
         touch(&it);
-        for (int role = LAB_Q; role < LAB_INPUTS; role++) {
+        for (int role = LAB_Q; role < LAB_VECTORS; role++) {
             size_t size = it.now.block[role].region.size;
             const unsigned char *a = lab_values_data(&it.now, (lab_role)role);
             const unsigned char *b = lab_values_data(&it.before, (lab_role)role);
@@ -155,7 +155,7 @@ static void test_elements_are_put_back(void **state)
     }
     write_touches(&it, touches, lab_sample_restore(it.sample, touches));
     assert_int_equal(lab_sample_restore(it.sample, touches), 0);
-    for (int role = LAB_Q; role < LAB_INPUTS; role++)
+    for (int role = LAB_Q; role < LAB_VECTORS; role++)
         assert_memory_equal(lab_values_data(&it.now, (lab_role)role),
                             lab_values_data(&it.before, (lab_role)role),
                             it.now.block[role].region.size);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,7 +104,7 @@ static void open_scene(scene *s, const char *spec, lab_edge edge, size_t workspa
     };
     s->problem = parsed(spec);
     assert_int_equal(lab_values_create(&s->values, &s->problem), HEED_OK);
-    lab_inputs_find("normal")->fill(&s->values, 3);
+    lab_inputs_fill(lab_inputs_find("normal"), &s->values, 3);
     assert_int_equal(lab_stage_create(&s->stage, &s->values, &layout), HEED_OK);
     s->buffers = lab_stage_buffers(&s->stage);
 }
@@ -138,6 +139,11 @@ static void test_a_fresh_stage_is_whole(void **state)
         }
 }
 
+/* A problem that has all inputs. */
+static const char operands[] = "b2 h2 s6 d4 f32 bias=f16:q alibi sinks=bh starts shown=bits:h "
+                               "array=a:f32:5 array=b:i32:2x3 array=c:bytes:7 array=d:f32:2 "
+                               "score=s+a[k]*float(b[0,q]) visible=c[k]||d[head]>0";
+
 /* Writes a byte at @offset from a block's data, or from its end if @from_end. */
 static void assert_noticed(const char *spec, lab_edge edge, int block, ptrdiff_t offset,
                            bool from_end, const char *what)
@@ -156,11 +162,17 @@ static void assert_noticed(const char *spec, lab_edge edge, int block, ptrdiff_t
 
 static void test_every_kind_of_damage_is_noticed(void **state)
 {
-    static const char *const names[] = { "Q: ", "K: ", "V: ", "O: ", "LSE: ", "workspace: " };
     for (int block = 0; block < LAB_BLOCKS; block++) {
-        assert_noticed(specs[1], LAB_EDGE_START, block, 0, true, names[block]);
-        assert_noticed(specs[1], LAB_EDGE_START, block, 200, true, names[block]);
-        assert_noticed(specs[1], LAB_EDGE_END, block, -1, false, names[block]);
+        char name[32];
+        const char *spec = block >= LAB_VECTORS && block < LAB_INPUTS ? operands : specs[1];
+        snprintf(name, sizeof name, "%s: ", lab_block_name(block));
+        assert_noticed(spec, LAB_EDGE_START, block, 0, true, name);
+        assert_noticed(spec, LAB_EDGE_START, block, 200, true, name);
+        assert_noticed(spec, LAB_EDGE_END, block, -1, false, name);
+        if (block < LAB_INPUTS) {
+            snprintf(name, sizeof name, "%s was written to", lab_block_name(block));
+            assert_noticed(spec, LAB_EDGE_END, block, 1, false, name);
+        }
     }
     assert_noticed(specs[1], LAB_EDGE_END, LAB_WORKSPACE, 3, true, "past its end");
     assert_noticed(specs[2], LAB_EDGE_END, LAB_O, 16, false, "a gap was written to at byte 16");
@@ -214,7 +226,7 @@ static void test_slices_are_parts_of_the_whole(void **state)
     problem.batch = 1;
     problem.seq_k = 3;
     assert_int_equal(lab_values_create(&whole, &whole_problem), HEED_OK);
-    lab_inputs_find("normal")->fill(&whole, 9);
+    lab_inputs_fill(lab_inputs_find("normal"), &whole, 9);
     assert_int_equal(lab_values_slice(&part, &problem, &whole, 2, 4), HEED_OK);
     lab_view k = lab_view_of(&whole_problem, LAB_K), q = lab_view_of(&whole_problem, LAB_Q);
     for (int64_t s = 0; s < 3; s++)
@@ -224,6 +236,44 @@ static void test_slices_are_parts_of_the_whole(void **state)
     assert_memory_equal((float *)lab_values_data(&part, LAB_Q) + lab_view_at(&q, 0, 3, 1),
                         (float *)lab_values_data(&whole, LAB_Q) + lab_view_at(&q, 2, 3, 1),
                         5 * sizeof(float));
+    lab_values_destroy(&whole);
+    lab_values_destroy(&part);
+}
+
+static double operand_at(const lab_values *values, lab_role role, int64_t batch, int64_t query,
+                         int64_t key)
+{
+    const lab_view *view = &values->block[role].view;
+    return lab_data_get(view->kind, lab_values_data(values, role),
+                        lab_view_pair(view, batch, 1, query, key));
+}
+
+/* Operands are sliced along, keys of bits and numbers of starts among them. */
+static void test_operands_are_sliced_along(void **state)
+{
+    heed_problem whole_problem = parsed(
+        "b3 h2 s4/77 d5 f32 bias=bf16:bq shown=bits:bhq starts align=br "
+        "sinks=bh alibi");
+    heed_problem problem = whole_problem;
+    lab_values whole, part;
+    problem.batch = 1;
+    problem.seq_k = 37;
+    problem.sinks = (heed_operand){ 0 };
+    assert_int_equal(lab_values_create(&whole, &whole_problem), HEED_OK);
+    lab_inputs_fill(lab_inputs_find("normal"), &whole, 9);
+    assert_int_equal(lab_values_slice(&part, &problem, &whole, 2, 40), HEED_OK);
+    for (int64_t q = 0; q < 4; q++) {
+        for (int64_t k = 0; k < 37; k++) {
+            assert_true(operand_at(&part, LAB_BIAS, 0, q, k) ==
+                        operand_at(&whole, LAB_BIAS, 2, q, k + 40));
+            assert_true(operand_at(&part, LAB_SHOWN, 0, q, k) ==
+                        operand_at(&whole, LAB_SHOWN, 2, q, k + 40));
+        }
+        assert_true(operand_at(&part, LAB_STARTS, 0, q, 0) ==
+                    operand_at(&whole, LAB_STARTS, 2, q, 0) - 40);
+    }
+    assert_true(operand_at(&part, LAB_SLOPES, 0, 0, 0) == operand_at(&whole, LAB_SLOPES, 2, 0, 0));
+    assert_null(lab_values_data(&part, LAB_SINKS));
     lab_values_destroy(&whole);
     lab_values_destroy(&part);
 }
@@ -279,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_poison),
         cmocka_unit_test(test_outputs_are_taken_densely),
         cmocka_unit_test(test_slices_are_parts_of_the_whole),
+        cmocka_unit_test(test_operands_are_sliced_along),
         cmocka_unit_test(test_more_than_there_is_memory),
         cmocka_unit_test(test_an_exact_mirror_moves),
     };

@@ -1,0 +1,54 @@
+/*
+ * operand_files.h - bias, slopes, sinks, starts, masks and arrays from files
+ */
+#ifndef CLI_OPERAND_FILES_H
+#define CLI_OPERAND_FILES_H
+
+#include "cli.h"
+#include "tensor/tensor.h"
+#include "tensor/view.h"
+
+/* Rows for the option table of a verb that reads them. */
+#define CLI_OPTIONS_OPERANDS                                                                     \
+    OPT_PATH("bias", 0, "FILE",                                                                  \
+             "Add a bias to the logits: [batch, heads, seq_q, seq_k], each but the last 1 or "   \
+             "left out where it is the same everywhere; f32, f16 or bf16"),                      \
+        OPT_PATH("shown", 0, "FILE",                                                             \
+                 "Hide keys where this is false: an array of the same shapes, of bytes, or of "  \
+                 "32-bit words of bits, (seq_k + 31) / 32 of them"),                             \
+        OPT_PATH("slopes", 0, "FILE", "Slopes of ALiBi: [heads] or [batch, heads], f32"),        \
+        OPT_PATH("sinks", 0, "FILE",                                                             \
+                 "A further logit of each head, without value: [heads] or [batch, heads], f32"), \
+        OPT_PATH("starts", 0, "FILE",                                                            \
+                 "The first key that each query sees: [seq_q] or [batch, seq_q], i32"),          \
+        OPT_LIST("array", 0, "NAME=FILE",                                                        \
+                 "An array that the words score=... and visible=... read as NAME, of f32, i32 "  \
+                 "or bytes; may be given up to four times")
+
+/* The array that an option names. */
+typedef struct cli_operand_file {
+    const char *path; /* its file, or a name in that of --tensors; NULL: none */
+    char name[HEED_ARRAY_NAME_SIZE];
+    lab_tensor tensor;
+} cli_operand_file;
+
+typedef struct cli_operand_files {
+    cli_operand_file operand[LAB_INPUTS]; /* by role; those of Q, K and V are empty */
+} cli_operand_files;
+
+/* cli_operand_files_read() reads the files that the options name; an operand whose option does not
+ * end in .npy is an array of the file that --tensors names. A failure has been printed. Free with
+ * cli_operand_files_free() also after one. */
+cli_exit cli_operand_files_read(cli_operand_files *operands, const cli_args *args);
+void cli_operand_files_free(cli_operand_files *operands);
+
+/* cli_operand_files_words() writes the words of a spec that say what was read for @problem, each
+ * after a blank, to @text. A file of a wrong type or shape is a failure, which has been printed. */
+cli_exit cli_operand_files_words(const cli_operand_files *operands, const heed_problem *problem,
+                                 char *text, size_t size);
+
+/* cli_operand_files_complete() says whether there is a file for each operand of @problem, and an
+ * operand for each file. A failure has been printed. */
+cli_exit cli_operand_files_complete(const cli_operand_files *operands, const heed_problem *problem);
+
+#endif /* CLI_OPERAND_FILES_H */

@@ -1,0 +1,333 @@
+/*
+ * operands.c - wrong kernels: windows, chunks, operands, softcap and expressions
+ */
+#include <stdio.h>
+
+#include "lab/verify/mutants/steps.h"
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Windows and chunks                                                                             */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void window_less_left(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.window.left--;
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+static void window_more_right(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.window.right++;
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+/* FlashAttention's window counts the query itself on the left side, heed's does not. */
+static void window_with_itself(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.window.left++;
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+/* A chunk begins with the last key of the one before. */
+static void chunk_early(mutant_row *r)
+{
+    bool more = r->first > 0;
+    r->first -= more;
+    r->keys += more;
+    mutant_plain_row(r);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Logits                                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void uncapped(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.softcap = 0;
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+/* As an expression, which comes after the bias. */
+static void capped_last(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.softcap = 0;
+    snprintf(other.score, sizeof other.score, "%.9g*tanh(s/%.9g)", (double)problem->softcap,
+             (double)problem->softcap);
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+static void bias_of_first_head(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.bias.strides.head = 0;
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+static void bias_of_first_query(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.bias.strides.seq = 0;
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+/* Adds the bias of a pair before it is hidden, as a sum with -infinity. */
+static void bias_of_hidden(mutant_row *r)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++) {
+        const lab_view *bias = &r->logits->view[LAB_BIAS];
+        int64_t at = lab_view_pair(bias, r->row.batch, r->row.head, r->row.query, r->first + j);
+        if (!mutant_shows(r, j))
+            r->s[j] += (float)lab_data_get(bias->kind, r->buffers->bias, at);
+    }
+    mutant_finish(r);
+}
+
+static float slope_at(const mutant_row *r, int64_t head)
+{
+    lab_view view = lab_view_of(r->problem, LAB_SLOPES);
+    return (float)lab_data_get(view.kind, r->buffers->slopes,
+                               lab_view_pair(&view, r->row.batch, head, 0, 0));
+}
+
+/* Logits without ALiBi, plus what @distance says of it. */
+static void with_slopes(mutant_row *r, float slope, bool relative)
+{
+    int64_t position = lab_position(r->problem, r->row.query);
+    for (int64_t j = 0; j < r->keys; j++) {
+        int64_t key = r->first + j, distance = position > key ? position - key : key - position;
+        r->s[j] = r->problem->scale * mutant_dot(r, j) -
+                  slope * (float)(relative ? -key : distance);
+    }
+    mutant_finish(r);
+}
+
+/* slope * j, as FlashAttention-2 does under a causal mask: the same O, another LSE. */
+static void alibi_of_key(mutant_row *r)
+{
+    with_slopes(r, slope_at(r, r->row.head), true);
+}
+
+static void slope_of_next_head(mutant_row *r)
+{
+    with_slopes(r, slope_at(r, (r->row.head + 1) % r->problem->heads_q), false);
+}
+
+/* The distance where masks are aligned top left, though they are not. */
+static void alibi_other_corner(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.align = HEED_ALIGN_TOP_LEFT;
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+static void score_left_out(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.score[0] = '\0';
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+static void score_in_half(mutant_row *r)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = (float)lab_element_round(HEED_F16, (double)r->s[j]);
+    mutant_finish(r);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Hidden keys                                                                                    */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void mask_left_out(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.shown = (heed_operand){ 0 };
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+static void visible_left_out(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.visible[0] = '\0';
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+/* Bit 31 of a word for its first key. */
+static void reversed_bits(mutant_row *r)
+{
+    const lab_view *shown = &r->logits->view[LAB_SHOWN];
+    const uint32_t *words = r->buffers->shown;
+    for (int64_t j = 0; j < r->keys; j++) {
+        int64_t at = lab_view_pair(shown, r->row.batch, r->row.head, r->row.query, r->first + j);
+        bool seen = words[at / 32] >> (31 - at % 32) & 1;
+        r->s[j] = seen ? r->problem->scale * mutant_dot(r, j) : -INFINITY;
+    }
+    mutant_finish(r);
+}
+
+/* A key whose number is the start of the row is hidden, too. */
+static void starts_late(mutant_row *r)
+{
+    lab_view view = lab_view_of(r->problem, LAB_STARTS);
+    int64_t at = lab_view_pair(&view, r->row.batch, 0, r->row.query, 0);
+    int32_t start = ((const int32_t *)r->buffers->starts)[at];
+    mutant_logits(r);
+    if (start >= r->first && start < r->first + r->keys)
+        r->s[start - r->first] = -INFINITY;
+    mutant_finish(r);
+}
+
+/* Values of hidden keys times a weight of 0: NaN, where they are. */
+static void hidden_values(mutant_row *r)
+{
+    static const lab_logits nothing;
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    r->logits = &nothing;
+    mutant_weighted_sum(r, sum);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Sinks                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void sink_out_of_lse(mutant_row *r)
+{
+    mutant_plain_row(r);
+    float lse = r->lse, sink = mutant_sink(r);
+    r->lse = lse > sink ? lse + logf(1 - expf(sink - lse)) : -INFINITY;
+}
+
+static void sink_twice(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_high(r);
+    float sum = mutant_softmax(r, high), more = mutant_sink_weight(r, high);
+    r->lse += logf(1 + more / sum);
+    mutant_weighted_sum(r, sum + more);
+}
+
+static void sink_left_out(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.sinks = (heed_operand){ 0 };
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+/* A row that sees nothing has an LSE of -infinity, sink or not. */
+static void sink_of_empty_row(mutant_row *r)
+{
+    mutant_plain_row(r);
+    if (r->keys == 0)
+        r->lse = -INFINITY;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Right, but in other words                                                                      */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* A mask of bytes is read as if its keys were reversed; one of bits is right. */
+static void reversed_bytes(mutant_row *r)
+{
+    lab_view shown = lab_view_of(r->problem, LAB_SHOWN);
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys && shown.kind == HEED_DATA_BYTES; j++) {
+        int64_t at = lab_view_pair(&shown, r->row.batch, r->row.head, r->row.query,
+                                   r->problem->seq_k - 1 - r->first - j);
+        bool seen = lab_data_get(shown.kind, r->buffers->shown, at) != 0;
+        r->s[j] = seen ? r->problem->scale * mutant_dot(r, j) : -INFINITY;
+    }
+    mutant_finish(r);
+}
+
+/* Without sinks there is one of 0, as in the softmax that adds 1 to its denominator. */
+static void sink_of_none(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_high(r), sum = mutant_softmax(r, high);
+    float more = lab_has_sinks(r->problem) ? 0 : expf(-high);
+    r->lse += logf(1 + more / sum);
+    mutant_weighted_sum(r, sum + more);
+}
+
+/* A bias of 0 hides its pair, as a mask of numbers would. */
+static void zero_hides(mutant_row *r)
+{
+    lab_view bias = lab_view_of(r->problem, LAB_BIAS);
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys && bias.kind; j++) {
+        int64_t at = lab_view_pair(&bias, r->row.batch, r->row.head, r->row.query, r->first + j);
+        if (lab_data_get(bias.kind, r->buffers->bias, at) == 0)
+            r->s[j] = -INFINITY;
+    }
+    mutant_finish(r);
+}
+
+#define SPEC "b1 h2 s40 d24 f32 "
+
+/* clang-format off */
+const lab_mutant lab_mutants_operands[] = {
+    { .name = "window-less-left", .does = "has a window that is one key short on the left", .behaviour.run = window_less_left,
+      .spec = SPEC "window=7:3", .inputs = "normal", .gate = "error" },
+    { .name = "window-more-right", .does = "has a window that is one key too long on the right", .behaviour.run = window_more_right,
+      .spec = SPEC "window=7:3", .inputs = "normal", .gate = "error" },
+    { .name = "window-with-itself", .does = "has a window that is one key too long on the left", .behaviour.run = window_with_itself,
+      .spec = SPEC "window=7: causal", .inputs = "impulse", .gate = "error" },
+    { .name = "chunk-early", .does = "has chunks that begin one key early", .behaviour.row = chunk_early,
+      .spec = SPEC "chunk=9 causal", .inputs = "normal", .gate = "error" },
+    { .name = "softcap-left-out", .does = "leaves the softcap out", .behaviour.run = uncapped,
+      .spec = SPEC "softcap=2", .inputs = "normal", .gate = "error" },
+    { .name = "softcap-last", .does = "caps the logits after the bias", .behaviour.run = capped_last,
+      .spec = SPEC "softcap=2 bias=f32", .inputs = "normal", .gate = "error" },
+    { .name = "bias-of-first-head", .does = "has the bias of the first head in all", .behaviour.run = bias_of_first_head,
+      .spec = SPEC "bias=f16", .inputs = "normal", .gate = "error" },
+    { .name = "bias-of-first-query", .does = "has the bias of the first query in all", .behaviour.run = bias_of_first_query,
+      .spec = SPEC "bias=bf16:hq", .inputs = "normal", .gate = "error" },
+    { .name = "bias-of-hidden", .does = "adds the bias of hidden pairs", .behaviour.row = bias_of_hidden,
+      .spec = SPEC "bias=f32 shown=bytes", .inputs = "masked", .gate = "finite" },
+    { .name = "alibi-of-key", .does = "takes the slope times the key's number for ALiBi", .behaviour.row = alibi_of_key,
+      .spec = SPEC "alibi causal", .inputs = "normal", .gate = "lse" },
+    { .name = "slope-of-next-head", .does = "has the slope of the next head", .behaviour.row = slope_of_next_head,
+      .spec = SPEC "alibi", .inputs = "normal", .gate = "error" },
+    { .name = "alibi-other-corner", .does = "counts distances from the top left corner", .behaviour.run = alibi_other_corner,
+      .spec = "b1 h2 s20/40 d24 f32 alibi align=br", .inputs = "normal", .gate = "error" },
+    { .name = "score-left-out", .does = "leaves the expression of logits out", .behaviour.run = score_left_out,
+      .spec = SPEC "score=s-0.1*abs(p-k)", .inputs = "normal", .gate = "error" },
+    { .name = "score-in-half", .does = "computes the expression in float16", .behaviour.row = score_in_half,
+      .spec = SPEC "score=1.5*s-0.1*abs(p-k)", .inputs = "normal", .gate = "error" },
+    { .name = "mask-left-out", .does = "leaves the mask out", .behaviour.run = mask_left_out,
+      .spec = SPEC "shown=bytes:h", .inputs = "normal", .gate = "error" },
+    { .name = "visible-left-out", .does = "leaves the expression of hidden keys out", .behaviour.run = visible_left_out,
+      .spec = SPEC "visible=(q+k)%7!=3", .inputs = "normal", .gate = "error" },
+    { .name = "reversed-bits", .does = "reads the bits of a word from the highest on", .behaviour.row = reversed_bits,
+      .spec = SPEC "shown=bits", .inputs = "normal", .gate = "error" },
+    { .name = "starts-late", .does = "hides the first key of a document", .behaviour.row = starts_late,
+      .spec = SPEC "starts causal", .inputs = "normal", .gate = "error" },
+    { .name = "hidden-values", .does = "multiplies values of hidden keys by 0", .behaviour.row = hidden_values,
+      .spec = SPEC "shown=bytes", .inputs = "masked", .gate = "finite" },
+    { .name = "sink-out-of-lse", .does = "leaves the sink out of the LSE", .behaviour.row = sink_out_of_lse,
+      .spec = SPEC "sinks", .inputs = "normal", .gate = "lse" },
+    { .name = "sink-twice", .does = "counts the sink twice", .behaviour.row = sink_twice,
+      .spec = SPEC "sinks", .inputs = "normal", .gate = "error" },
+    { .name = "sink-left-out", .does = "leaves the sink out", .behaviour.run = sink_left_out,
+      .spec = SPEC "sinks", .inputs = "normal", .gate = "error" },
+    { .name = "sink-of-empty-row", .does = "has no sink in the LSE of a row that sees nothing", .behaviour.row = sink_of_empty_row,
+      .spec = "b1 h2 s40/12 d24 f32 causal=br sinks", .inputs = "normal", .gate = "finite" },
+    { .name = "expressions-left-out", .does = "leaves expressions out; words are right", .behaviour.run = score_left_out,
+      .spec = SPEC "softcap=2", .inputs = "normal", .gate = "spelled" },
+    { .name = "reversed-bytes", .does = "reads masks of bytes from the last key on; bits are right", .behaviour.row = reversed_bytes,
+      .spec = SPEC "shown=bits", .inputs = "normal", .gate = "shown" },
+    { .name = "sink-of-none", .does = "has a sink of 0 where there is none", .behaviour.row = sink_of_none,
+      .spec = SPEC "sinks score=0.9*s", .inputs = "normal", .gate = "sinks" },
+    { .name = "zero-hides", .does = "takes a bias of 0 for a hidden key", .behaviour.row = zero_hides,
+      .spec = SPEC "bias=f32", .inputs = "normal", .gate = "neutral" },
+    { .name = NULL },
+};
+/* clang-format on */

@@ -1,0 +1,208 @@
+/*
+ * operands.c - values of bias, slopes, sinks, starts, shown and arrays
+ */
+#include "lab/verify/operands.h"
+
+#include <math.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+#include "lab/verify/logit.h"
+#include "lab/verify/reference.h"
+
+/* Streams of random numbers: those of operands begin here. */
+#define STREAM_OPERANDS 64
+
+/* Pairs of queries and keys that are looked at to find hidden ones. */
+#define PAIRS_MAX ((int64_t)1 << 20)
+
+/* One element in so many of a bias is -infinity, where some are. */
+#define INFINITE_ONE_IN 8
+
+/* One head in so many has a negative slope, one document at the end in so many hides all keys. */
+#define NEGATIVE_ONE_IN 5
+#define EMPTY_ONE_IN 2
+
+static void fill_normal(const lab_view *view, void *data, uint64_t seed)
+{
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0, at = lab_view_vector(view, n); c < view->dim; c++)
+            lab_data_set(view->kind, data, at + c,
+                         lab_random_normal(seed, (uint64_t)(n * view->dim + c)));
+}
+
+/* 2^(-8 (h + 1) / heads) of head h: those of the ALiBi paper. */
+static void fill_slopes(const heed_problem *problem, const lab_view *view, void *data,
+                        uint64_t seed)
+{
+    for (int64_t n = 0; n < lab_view_vectors(view); n++) {
+        int64_t head = n % view->heads;
+        double slope = exp2(-8.0 * (double)(head + 1) / (double)problem->heads_q);
+        bool negative = lab_random_below(seed, (uint64_t)n, NEGATIVE_ONE_IN) == 0;
+        lab_data_set(view->kind, data, lab_view_vector(view, n), negative ? -slope : slope);
+    }
+}
+
+static void fill_sinks(const lab_view *view, void *data, uint64_t seed)
+{
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        lab_data_set(view->kind, data, lab_view_vector(view, n),
+                     (double)lab_random_below(seed, (uint64_t)n, 601) / 100 - 3);
+}
+
+/* Documents follow one another, of up to half the keys each. */
+static void fill_starts(const heed_problem *problem, const lab_view *view, void *data,
+                        uint64_t seed)
+{
+    int64_t most = (problem->seq_k + 1) / 2;
+    for (int64_t b = 0; b < view->batch; b++) {
+        uint64_t stream = lab_random_stream(seed, (uint64_t)b), drawn = 0;
+        int64_t start = 0, end = 1 + lab_random_below(stream, drawn++, most);
+        for (int64_t i = 0; i < view->seq; i++) {
+            int64_t position = lab_position(problem, i);
+            while (position >= end && end < problem->seq_k) {
+                start = end;
+                end += 1 + lab_random_below(stream, drawn++, most);
+            }
+            bool empty = i > 0 && i == view->seq - 1 &&
+                         lab_random_below(stream, drawn++, EMPTY_ONE_IN) == 0;
+            lab_data_set(view->kind, data, lab_view_at(view, b, i, 0),
+                         (double)(empty ? problem->seq_k : start));
+        }
+    }
+}
+
+/* Of eight rows one is empty, one is full, and the others are random. */
+static void fill_shown(const heed_problem *problem, const lab_view *view, void *data, uint64_t seed)
+{
+    bool bits = view->kind == HEED_DATA_BITS, several = lab_view_vectors(view) > 1;
+    int64_t keys = bits ? view->dim * 32 : view->dim; /* with those of the last word */
+    uint64_t rows = lab_random_stream(seed, 1);
+    for (int64_t n = 0; n < lab_view_vectors(view); n++) {
+        int64_t kind = several ? lab_random_below(rows, (uint64_t)n, 8) : 7;
+        int64_t at = lab_view_vector(view, n) * (bits ? 32 : 1);
+        for (int64_t j = 0; j < keys; j++) {
+            bool random = lab_random_below(seed, (uint64_t)(n * keys + j), 2) ||
+                          problem->seq_k == 1;
+            lab_data_set(view->kind, data, at + j, kind == 0 ? 0 : kind == 1 || random);
+        }
+    }
+}
+
+/* The largest size of the problem's arrays: what their indices are below. */
+static int64_t largest_size(const heed_problem *problem)
+{
+    int64_t most = 2;
+    for (int i = 0; i < HEED_ARRAYS_MAX; i++)
+        for (int r = 0; r < problem->arrays[i].rank; r++)
+            most = problem->arrays[i].size[r] > most ? problem->arrays[i].size[r] : most;
+    return most;
+}
+
+/* Half of the whole numbers are small, so that some are equal. */
+static void fill_array(const heed_problem *problem, const lab_view *view, void *data, uint64_t seed)
+{
+    int64_t most = largest_size(problem);
+    uint64_t small = lab_random_stream(seed, 1);
+    for (int64_t i = 0; i < view->dim; i++) {
+        int64_t limit = view->kind == HEED_DATA_BYTES || lab_random_below(small, (uint64_t)i, 2)
+                            ? 2
+                            : most;
+        lab_data_set(view->kind, data, i, (double)lab_random_below(seed, (uint64_t)i, limit));
+    }
+}
+
+void lab_operand_fill(const heed_problem *problem, lab_role role, void *data, uint64_t seed)
+{
+    lab_view view = lab_view_of(problem, role);
+    if (role == LAB_SLOPES)
+        fill_slopes(problem, &view, data, seed);
+    else if (role == LAB_SINKS)
+        fill_sinks(&view, data, seed);
+    else if (role == LAB_STARTS)
+        fill_starts(problem, &view, data, seed);
+    else if (role == LAB_SHOWN)
+        fill_shown(problem, &view, data, seed);
+    else if (role == LAB_BIAS || view.kind == HEED_DATA_F32)
+        fill_normal(&view, data, seed);
+    else
+        fill_array(problem, &view, data, seed);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Bias                                                                                           */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void set_all(const lab_block *block, double value)
+{
+    const lab_view *view = &block->view;
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0; c < view->dim; c++)
+            lab_data_set(view->kind, block->region.data, lab_view_vector(view, n) + c, value);
+}
+
+static void make_infinite(const lab_block *block, uint64_t seed)
+{
+    const lab_view *view = &block->view;
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0; c < view->dim; c++)
+            if (lab_random_below(seed, (uint64_t)(n * view->dim + c), INFINITE_ONE_IN) == 0)
+                lab_data_set(view->kind, block->region.data, lab_view_vector(view, n) + c,
+                             -INFINITY);
+}
+
+/* Is the key hidden from every row that the bias at @batch, @head and @query is of? */
+static bool is_hidden(const lab_values *values, const lab_logits *logits, int64_t batch,
+                      int64_t head, int64_t query, int64_t key)
+{
+    const heed_problem *p = &values->problem;
+    const lab_view *view = &values->block[LAB_BIAS].view;
+    int64_t batches = view->batch > 1 ? batch + 1 : p->batch;
+    int64_t heads = view->heads > 1 ? head + 1 : p->heads_q;
+    int64_t queries = view->seq > 1 ? query + 1 : p->seq_q;
+    bool doubtful = false;
+    for (int64_t b = batch; b < batches; b++)
+        for (int64_t h = head; h < heads; h++)
+            for (int64_t i = query; i < queries; i++) {
+                lab_range keys = lab_visible(p, i);
+                if (key >= keys.begin && key < keys.end &&
+                    lab_logits_shows(logits, (lab_row){ b, h, i }, key, &doubtful))
+                    return false;
+            }
+    return true;
+}
+
+static void poison_hidden(lab_values *values)
+{
+    const lab_block *block = &values->block[LAB_BIAS];
+    const lab_view *view = &block->view;
+    heed_buffers data = lab_values_buffers(values);
+    int64_t vectors = lab_view_vectors(view), looked = 0;
+    lab_logits logits;
+    lab_logits_begin(&logits, &values->problem, &data);
+    for (int64_t n = 0; n < vectors && looked < PAIRS_MAX; n++)
+        for (int64_t j = 0; j < view->dim; j++, looked++) {
+            int64_t head = n / view->seq % view->heads, batch = n / view->seq / view->heads;
+            if (is_hidden(values, &logits, batch, head, n % view->seq, j))
+                lab_data_set(view->kind, block->region.data, lab_view_vector(view, n) + j,
+                             j % 2 ? INFINITY : NAN);
+        }
+}
+
+void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed)
+{
+    const lab_block *bias = &values->block[LAB_BIAS], *slopes = &values->block[LAB_SLOPES];
+    for (int role = LAB_BIAS; role < LAB_INPUTS; role++)
+        if (values->block[role].region.map)
+            lab_operand_fill(&values->problem, (lab_role)role,
+                             lab_values_data(values, (lab_role)role),
+                             lab_random_stream(seed, STREAM_OPERANDS + (uint64_t)role));
+    if (kind == LAB_OPERANDS_EXACT && bias->region.map)
+        set_all(bias, 0);
+    if (kind == LAB_OPERANDS_EXACT && slopes->region.map)
+        set_all(slopes, 0);
+    if (kind == LAB_OPERANDS_INFINITE && bias->region.map)
+        make_infinite(bias, lab_random_stream(seed, STREAM_OPERANDS + LAB_INPUTS));
+    if (kind == LAB_OPERANDS_POISONED && bias->region.map)
+        poison_hidden(values);
+}
