@@ -90,7 +90,7 @@ static heed_status execute_delayed(const heed_plan *plan, const heed_buffers *bu
 {
     const heed_cpu_code *code = plan->kernel->code;
     heed_cut cut = code->cut(&plan->config);
-    heed_job_run(plan, buffers, &cut, code->scratch(code, &plan->problem, &cut), run_delayed);
+    heed_job_run(plan, buffers, &cut, run_delayed);
     return HEED_OK;
 }
 

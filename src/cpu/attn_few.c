@@ -11,7 +11,7 @@ enum {
 };
 
 heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem *problem,
-                                   const heed_cut *cut)
+                                   const heed_cut *cut, const heed_modify_need *need)
 {
     heed_few_layout y = { .dim_qk = heed_round_up(problem->dim_qk, code->step),
                           .dim_v = heed_round_up(problem->dim_v, code->step) };
@@ -28,6 +28,8 @@ heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem
         { &y.all_l, cut->block_rows },
         { &y.k, FEW_KEYS * y.dim_qk },
         { &y.v, FEW_KEYS * y.dim_v },
+        { &y.kept, cut->block_rows * need->kept },
+        { &y.program, need->patch },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         *parts[i].offset = y.end;
@@ -43,14 +45,16 @@ heed_cut heed_few_cut(const heed_config *config)
                        .splits = config->value[SPLITS] };
 }
 
-size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem, const heed_cut *cut)
+size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem, const heed_cut *cut,
+                        const heed_modify_need *need)
 {
-    heed_few_layout layout = heed_few_layout_of((const heed_few_code *)code, problem, cut);
+    heed_few_layout layout = heed_few_layout_of((const heed_few_code *)code, problem, cut, need);
     return (size_t)layout.end * sizeof(float);
 }
 
 const heed_algorithm heed_algorithm_few = {
     .knobs = { { 'm', "BLOCK_ROWS", { 8, 4, 16 } }, { 's', "SPLITS", { 1, 2, 4, 8, 16, 32, 64 } } },
+    .modifies = true,
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

@@ -8,6 +8,7 @@
 #define FEW_CODE heed_few_avx2
 #endif
 #define ROWS 2
+#define MODIFIER heed_modifier_avx2
 #define RATES                                                              \
     {                                                                      \
         .multiply_adds = 20e9, .exps = 1e9, .elements = 8e9, .row_step = 1 \

@@ -8,6 +8,7 @@
 #define FEW_CODE heed_few_avx512
 #endif
 #define ROWS 4
+#define MODIFIER heed_modifier_avx512
 #define RATES                                                              \
     {                                                                      \
         .multiply_adds = 25e9, .exps = 1e9, .elements = 8e9, .row_step = 1 \

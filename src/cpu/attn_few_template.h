@@ -11,6 +11,7 @@
  * Parameters, defined by the file that includes this template after simd_*.h and simd_rows.h:
  *
  *     FEW_CODE   the heed_few_code to define
+ *     MODIFIER   the heed_modifier of the same instructions
  *     ROWS       rows that share what is loaded of K and V: 4 with 32 registers, 2 with 16
  *     RATES      what the cost model should believe
  *
@@ -42,10 +43,9 @@ typedef struct few_state {
     const heed_task *task;
     heed_few_layout y;
     float *base;
-    float factor; /* of logits */
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    int64_t first; /* key of the tile */
-#endif
+    float factor; /* that makes logits to base 2 of products, or of what the program leaves */
+    bool finite;  /* no value of the tile is infinite or NaN; known only where it matters */
+    int64_t key;  /* first one of the tile */
 } few_state;
 
 /* Row @j of the tile of K, and how many floats further the next one is; */
@@ -53,7 +53,7 @@ static inline const float *key_rows(const few_state *t, int64_t j, int64_t *stri
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
     *stride = t->job->problem->k.seq;
-    return heed_job_k(t->job, t->task, t->first + j);
+    return heed_job_k(t->job, t->task, t->key + j);
 #else
     *stride = t->y.dim_qk;
     return t->base + t->y.k + j * t->y.dim_qk;
@@ -65,7 +65,7 @@ static inline const float *value_rows(const few_state *t, int64_t *stride)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
     *stride = t->job->problem->v.seq;
-    return heed_job_v(t->job, t->task, t->first);
+    return heed_job_v(t->job, t->task, t->key);
 #else
     *stride = t->y.dim_v;
     return t->base + t->y.v;
@@ -161,14 +161,24 @@ static inline vf power_of_two(vf x)
     return v_exp2(x);
 }
 
-/* The hook for what changes logits: those of the keys from number @j of the tile on in row @row, to
- * base 2. Nothing changes one yet. */
-static inline vf modify_logits(const few_state *t, int64_t row, int64_t j, vf logits)
+/* The patch that the logits @s of row @row in the tile are. */
+static heed_patch patch_of(const few_state *t, int64_t row, float s[FEW_KEYS])
 {
-    (void)t;
-    (void)row;
-    (void)j;
-    return logits;
+    return (heed_patch){ .logits = s,
+                         .kept = t->base + t->y.kept + row * t->job->need.kept,
+                         .scratch = t->base + t->y.program,
+                         .key = t->key,
+                         .keys = FEW_KEYS };
+}
+
+/* Makes logits of the products of row @row with the keys @seen, and gives them to the program. */
+static __attribute__((noinline)) void modify_logits(const few_state *t, int64_t row,
+                                                    heed_interval seen, float s[FEW_KEYS])
+{
+    const heed_patch patch = patch_of(t, row, s);
+    for (int64_t j = 0; j < FEW_KEYS; j++)
+        s[j] = j < seen.begin || j >= seen.end ? 0 : s[j] * t->job->factor;
+    t->job->modify->by->run(t->job->modify, &patch);
 }
 
 /* Turns the products of one row with the keys @seen into weights, zero for others, updates m and l,
@@ -180,7 +190,7 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
     vf top = v_set(*m);
     vf sum = v_zero();
     for (int j = 0; j < FEW_KEYS; j += LANES)
-        v_store(s + j, modify_logits(t, row, j, v_mul(v_load(s + j), v_set(t->factor))));
+        v_store(s + j, v_mul(v_load(s + j), v_set(t->factor)));
     for (int64_t j = 0; j < seen.begin; j++)
         s[j] = -INFINITY;
     for (int64_t j = seen.end; j < FEW_KEYS; j++)
@@ -234,6 +244,26 @@ static inline __attribute__((always_inline)) void accumulate(const few_state *t,
     }
 }
 
+/* The same for one row, key by key, where it must not even multiply the values of keys that the
+ * program hides by zero. */
+static __attribute__((noinline)) void accumulate_visible(const few_state *t, int64_t row,
+                                                         heed_interval seen,
+                                                         const float weights[FEW_KEYS], float alpha)
+{
+    float unused[FEW_KEYS] = { 0 };
+    const heed_patch patch = patch_of(t, row, unused);
+    float *o = t->base + t->y.o + row * t->y.dim_v;
+    int64_t stride;
+    const float *v = value_rows(t, &stride);
+    t->job->modify->by->run(t->job->modify, &patch);
+    for (int64_t c = 0; c < t->y.dim_v; c++)
+        o[c] *= alpha;
+    for (int64_t j = seen.begin; j < seen.end; j++)
+        for (int64_t c = 0; c < t->y.dim_v; c++)
+            if (heed_modify_sees(t->job->modify, &patch, 0, j))
+                o[c] += weights[j] * v[j * stride + c];
+}
+
 /* Rows @row to @row + @rows - 1 against the keys @seen of the tile. */
 static inline __attribute__((always_inline)) void run_rows(const few_state *t, int64_t row,
                                                            int rows, heed_interval seen)
@@ -242,9 +272,28 @@ static inline __attribute__((always_inline)) void run_rows(const few_state *t, i
     float alpha[ROWS];
     heed_cpu_extra_barrier();
     multiply_keys(t, row, rows, seen, s);
+    for (int r = 0; r < rows && t->job->modify; r++)
+        modify_logits(t, row + r, seen, s[r]);
     for (int r = 0; r < rows; r++)
         alpha[r] = weigh(t, row + r, seen, s[r]);
-    accumulate(t, row, rows, seen, s, alpha);
+    if (t->finite) {
+        accumulate(t, row, rows, seen, s, alpha);
+        return;
+    }
+    for (int r = 0; r < rows; r++)
+        accumulate_visible(t, row + r, seen, s[r], alpha[r]);
+}
+
+/* Is every value of @keys keys finite? x * 0 is NaN for those that are not. */
+static bool all_finite(const few_state *t, int64_t keys)
+{
+    int64_t stride;
+    const float *v = value_rows(t, &stride);
+    vf sum = v_zero();
+    for (int64_t j = 0; j < keys; j++)
+        for (int64_t c = 0; c < t->y.dim_v; c += LANES)
+            sum = v_fma(v_load(v + j * stride + c), v_zero(), sum);
+    return v_sum(sum) == 0;
 }
 
 /* All rows of the task against the tile of @keys keys that begins at @first: ROWS at a time where
@@ -287,7 +336,7 @@ static void store_rows(const few_state *t, int64_t rows)
         float l = t->base[t->y.all_l + r];
         heed_target target = heed_job_target(t->job, t->task, row);
         bool empty = l == 0;
-        vf inverse = v_set(1 / l);
+        vf inverse = v_set(1 / heed_job_total(t->job, t->task, row, t->base[t->y.all_m + r], l));
         for (int64_t c = 0; c < t->y.dim_v;
              c += LANES) /* 0 times a NaN of V may be in an empty O */
             v_store(o + c, empty ? v_zero() : v_mul(v_load(o + c), inverse));
@@ -301,8 +350,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
 {
     const heed_problem *p = job->problem;
     few_state t = { .job = job, .task = task, .base = scratch };
-    t.y = heed_few_layout_of(&FEW_CODE, p, &job->cut);
-    t.factor = heed_job_factor(p);
+    t.y = heed_few_layout_of(&FEW_CODE, p, &job->cut, &job->need);
+    t.factor = !job->modify ? job->factor : job->modify->changes ? HEED_LOG2_E : 1;
     int64_t rows = task->row_end - task->row_begin;
     const bool sections = task->key_end - task->key_begin > HEED_SECTION;
     if (!sections) { /* the only one is all */
@@ -315,17 +364,18 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
                     p->dim_qk, t.y.dim_qk, p->type);
         t.base[t.y.m + r] = t.base[t.y.all_m + r] = -INFINITY;
         t.base[t.y.l + r] = t.base[t.y.all_l + r] = 0;
+        heed_job_begin_rows(job, task, task->row_begin + r, 1,
+                            t.base + t.y.kept + r * job->need.kept);
     }
     memset(t.base + t.y.o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
     if (sections)
         memset(t.base + t.y.all_o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
     for (int64_t first = task->key_begin; first < task->key_end; first += FEW_KEYS) {
         int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
-#if HEED_ABLATE == ABLATE_NO_STAGING
-        t.first = first;
-#endif
+        t.key = first;
         if (!ABLATED(ABLATE_NO_STAGING) && (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin))
             load_tile(&t, first, keys);
+        t.finite = !(job->modify && job->modify->hides) || all_finite(&t, keys);
         run_tile(&t, first, keys);
         if (sections &&
             ((first + keys - task->key_begin) % HEED_SECTION == 0 || first + keys == task->key_end))
@@ -335,6 +385,11 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
 }
 
 const heed_few_code FEW_CODE = {
-    .cpu = { .cut = heed_few_cut, .scratch = heed_few_scratch, .rates = RATES, .run = run },
+    .cpu = { .cut = heed_few_cut,
+             .scratch = heed_few_scratch,
+             .modifier = &MODIFIER,
+             .grid = { .lanes = LANES, .inner = FEW_KEYS / LANES, .outer = 1 },
+             .rates = RATES,
+             .run = run },
     .step = CHUNK * LANES,
 };

@@ -18,6 +18,7 @@
  * and V are converted down their columns), no-staging (they are read where they lie, in float32),
  * over-unrolled and tiny-blocks (of one row).
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@
 
 #define ROWS (ABLATED(ABLATE_TINY_BLOCKS) ? 1 : 16)
 #define KEYS 64
+#define PROGRAM_LANES 4 /* of heed_modifier_scalar */
 
 #if HEED_ABLATE == ABLATE_UNROLLED
 #define INNER_LOOP _Pragma("GCC unroll 32")
@@ -44,11 +46,15 @@ typedef struct row_scratch {
     float k[KEYS][HEED_DIM_MAX];
     float v[KEYS][HEED_DIM_MAX];
     float p[KEYS];
+    int64_t first;  /* key of the tile */
+    float *program; /* behind the struct: what is kept of each row, and its scratch */
 #if HEED_ABLATE == ABLATE_NO_STAGING
     const float *k_rows[KEYS]; /* where they lie */
     const float *v_rows[KEYS];
 #endif
 } row_scratch;
+
+#define PROGRAM heed_round_up(sizeof(row_scratch), HEED_ALIGNMENT)
 
 /* Key @j of the tile, and its value. */
 static const float *key_of(const row_scratch *s, int64_t j)
@@ -99,32 +105,44 @@ static float power_of_two(float x)
     return exp2f(x);
 }
 
-/* The hook for what changes logits: that of key @j of the tile in row @r, to base 2. Nothing
- * changes one yet. */
-static float modify_logit(int64_t r, int64_t j, float logit)
+/* The patch that the logits of row @r in the tile are. */
+static heed_patch patch_of(row_scratch *s, const heed_job *job, int64_t r)
 {
-    (void)r;
-    (void)j;
-    return logit;
+    return (heed_patch){ .logits = s->p,
+                         .kept = s->program + r * job->need.kept,
+                         .scratch = s->program + ROWS * job->need.kept,
+                         .key = s->first,
+                         .keys = KEYS };
 }
 
-/* One row against the keys @seen of the tile. */
-static void row_step(row_scratch *s, int64_t r, heed_interval seen, const heed_problem *problem)
+/* Gives the natural logits of row @r to the program, and makes them those to base 2. */
+static void modify_logits(row_scratch *s, const heed_job *job, int64_t r, heed_interval seen)
 {
-    const float factor = heed_job_factor(problem);
-    float top = s->m[r];
-    heed_cpu_extra_barrier();
-    for (int64_t j = seen.begin; j < seen.end; j++) {
-        s->p[j] = modify_logit(r, j, factor * dot(s->q[r], key_of(s, j), problem->dim_qk));
-        top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
-    }
-    if (top == -INFINITY)
-        return;
-    float shrink = exp2f(s->m[r] - top);
+    const heed_patch patch = patch_of(s, job, r);
+    for (int64_t j = 0; j < KEYS; j++)
+        if (j < seen.begin || j >= seen.end)
+            s->p[j] = 0;
+    job->modify->by->run(job->modify, &patch);
+    for (int64_t j = 0; j < KEYS && job->modify->changes; j++)
+        s->p[j] *= HEED_LOG2_E;
+}
+
+/* Adds the weighted values of the keys @seen of the tile, the largest logit being @top, to the sums
+ * of row @r; @hides, a constant, is whether the program hides any. */
+static inline __attribute__((always_inline)) void add_values(row_scratch *s, const heed_job *job,
+                                                             int64_t r, heed_interval seen,
+                                                             float top, bool hides)
+{
+    const heed_problem *problem = job->problem;
+    const heed_patch patch = patch_of(s, job, r);
+    float shift = top == -INFINITY ? -FLT_MAX : top; /* finite where no key was seen yet */
+    float shrink = exp2f(s->m[r] - shift);
     float l = 0, o[HEED_DIM_MAX];
     memset(o, 0, (size_t)problem->dim_v * sizeof *o);
     for (int64_t j = seen.begin; j < seen.end; j++) {
-        float p = power_of_two(s->p[j] - top);
+        if (hides && !heed_modify_sees(job->modify, &patch, 0, j))
+            continue;
+        float p = power_of_two(s->p[j] - shift);
         const float *v = value_of(s, j);
         l += p;
         const int64_t dims = ABLATED(ABLATE_NO_PRODUCTS) ? 1 : problem->dim_v;
@@ -136,6 +154,31 @@ static void row_step(row_scratch *s, int64_t r, heed_interval seen, const heed_p
     s->l[r] = s->l[r] * shrink + l;
     for (int64_t c = 0; c < problem->dim_v; c++)
         s->o[r][c] = s->o[r][c] * shrink + o[c];
+}
+
+/* One row against the keys @seen of the tile. */
+static void row_step(row_scratch *s, int64_t r, heed_interval seen, const heed_job *job)
+{
+    const heed_problem *problem = job->problem;
+    const float factor = job->factor;
+    float top = s->m[r];
+    heed_cpu_extra_barrier();
+    if (seen.begin == seen.end)
+        return;
+    for (int64_t j = seen.begin; j < seen.end; j++) {
+        s->p[j] = factor * dot(s->q[r], key_of(s, j), problem->dim_qk);
+        top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
+    }
+    if (job->modify) {
+        modify_logits(s, job, r, seen);
+        top = s->m[r];
+        for (int64_t j = seen.begin; j < seen.end; j++)
+            top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
+    }
+    if (job->modify && job->modify->hides)
+        add_values(s, job, r, seen, top, true);
+    else
+        add_values(s, job, r, seen, top, false);
 }
 
 /* Adds the sums of the section that ends to those before it. */
@@ -152,8 +195,9 @@ static void finish_row(row_scratch *s, int64_t r, const heed_job *job, const hee
     int64_t row = task->row_begin + r;
     heed_target target = heed_job_target(job, task, row);
     float l = s->all_l[r], *o = s->all_o[r];
+    float total = heed_job_total(job, task, row, s->all_m[r], l);
     for (int64_t c = 0; c < p->dim_v; c++)
-        o[c] = l == 0 ? 0 : o[c] / l;
+        o[c] = l == 0 ? 0 : o[c] / total;
     heed_store_row(target.o, o, p->dim_v, target.partial ? HEED_F32 : p->type);
     heed_job_set_sums(job, task, row, s->all_m[r], l);
 }
@@ -197,6 +241,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
 {
     row_scratch *s = scratch;
     const heed_problem *p = job->problem;
+    s->program = (float *)(void *)((char *)scratch + PROGRAM);
     int64_t rows = task->row_end - task->row_begin;
     for (int64_t r = 0; r < rows; r++) {
         heed_load_row(s->q[r], heed_job_q(job, task, task->row_begin + r), p->dim_qk, p->type);
@@ -204,15 +249,17 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
         memset(s->all_o[r], 0, (size_t)p->dim_v * sizeof *s->all_o[r]);
         s->m[r] = s->all_m[r] = -INFINITY;
         s->l[r] = s->all_l[r] = 0;
+        heed_job_begin_rows(job, task, task->row_begin + r, 1, s->program + r * job->need.kept);
     }
     for (int64_t j0 = task->key_begin; j0 < task->key_end; j0 += KEYS) {
         int64_t keys = heed_min(KEYS, task->key_end - j0);
+        s->first = j0;
         if (ABLATED(ABLATE_STRIDED))
             load_tile_strided(s, job, task, j0, keys);
         else if (!ABLATED(ABLATE_NO_LOADS) || j0 == task->key_begin)
             load_tile(s, job, task, j0, keys);
         for (int64_t r = 0; r < rows; r++)
-            row_step(s, r, heed_job_tile_keys(job, task->row_begin + r, j0, keys), p);
+            row_step(s, r, heed_job_tile_keys(job, task->row_begin + r, j0, keys), job);
         if ((j0 + keys - task->key_begin) % HEED_SECTION == 0 || j0 + keys == task->key_end)
             end_section(s, rows, p->dim_v);
     }
@@ -226,12 +273,12 @@ static heed_cut cut(const heed_config *config)
 }
 
 static size_t scratch_size(const heed_cpu_code *code, const heed_problem *problem,
-                           const heed_cut *cut)
+                           const heed_cut *cut, const heed_modify_need *need)
 {
     (void)code;
     (void)problem;
     (void)cut;
-    return sizeof(row_scratch);
+    return (size_t)(PROGRAM + (ROWS * need->kept + need->patch) * (int64_t)sizeof(float));
 }
 
 #ifndef ROW_CODE
@@ -242,11 +289,14 @@ const heed_cpu_code ROW_CODE = {
     .scratch = scratch_size,
     .rates = { .multiply_adds = 8e9, .exps = 8e7, .elements = 5e8, .row_step = 1 },
     .run = run,
+    .modifier = &heed_modifier_scalar,
+    .grid = { .lanes = PROGRAM_LANES, .inner = KEYS / PROGRAM_LANES, .outer = 1 },
 };
 
 #if HEED_ABLATE == ABLATE_NONE
 const heed_algorithm heed_algorithm_row = {
     .knobs = { { 's', "SPLITS", { 1, 2, 4, 8, 16, 32, 64 } } },
+    .modifies = true,
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

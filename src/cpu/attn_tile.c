@@ -12,7 +12,7 @@ enum {
 };
 
 heed_tile_layout heed_tile_layout_of(const heed_tile_code *code, const heed_problem *problem,
-                                     const heed_cut *cut)
+                                     const heed_cut *cut, const heed_modify_need *need)
 {
     heed_tile_layout y = { 0 };
     int64_t rows = problem->seq_q * heed_problem_group(problem);
@@ -35,6 +35,8 @@ heed_tile_layout heed_tile_layout_of(const heed_tile_code *code, const heed_prob
         { &y.s, y.keys * code->width },
         { &y.rows, code->width * y.row },
         { &y.seen, (int64_t)(sizeof(heed_interval) / sizeof(float)) * y.strips * code->width },
+        { &y.kept, y.strips * need->kept },
+        { &y.program, need->patch },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         *parts[i].offset = y.end;
@@ -51,9 +53,9 @@ heed_cut heed_tile_cut(const heed_config *config)
 }
 
 size_t heed_tile_scratch(const heed_cpu_code *code, const heed_problem *problem,
-                         const heed_cut *cut)
+                         const heed_cut *cut, const heed_modify_need *need)
 {
-    heed_tile_layout layout = heed_tile_layout_of((const heed_tile_code *)code, problem, cut);
+    heed_tile_layout layout = heed_tile_layout_of((const heed_tile_code *)code, problem, cut, need);
     return (size_t)layout.end * sizeof(float);
 }
 
@@ -61,6 +63,7 @@ const heed_algorithm heed_algorithm_tile = {
     .knobs = { { 'm', "BLOCK_ROWS", { 128, 32, 64, 96, 192, 256, 512 } },
                { 'n', "TILE_KEYS", { 128, 64, 256 } },
                { 's', "SPLITS", { 1, 2, 4, 8, 16 } } },
+    .modifies = true,
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

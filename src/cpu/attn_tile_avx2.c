@@ -10,6 +10,7 @@
 #endif
 #define MV 2
 #define NR 4
+#define MODIFIER heed_modifier_avx2
 #define RATES                                                               \
     {                                                                       \
         .multiply_adds = 50e9, .exps = 3e9, .elements = 8e9, .row_step = 16 \

@@ -10,6 +10,7 @@
 #endif
 #define MV 2
 #define NR 8
+#define MODIFIER heed_modifier_avx512
 #define RATES                                                                             \
     {                                                                                     \
         .multiply_adds = 55e9, .exps = 5e9, .elements = 8e9, .row_step = 32, .bf16 = true \

@@ -18,6 +18,7 @@
  * unit_*.h:
  *
  *     TILE_CODE  the heed_tile_code to define
+ *     MODIFIER   the heed_modifier of the same instructions
  *     MV         vectors in a strip
  *     NR         keys or dims of the micro-kernel; NR * MV + MV + 1 registers are in use
  *     RATES      what the cost model should believe
@@ -53,19 +54,20 @@
 #endif
 
 extern const heed_tile_code TILE_CODE;
+_Static_assert(MV == HEED_PATCH_VECTORS, "the evaluator of programs has another strip");
 
 typedef struct tile_state {
     const heed_job *job;
     const heed_task *task;
     heed_tile_layout y;
     float *base;
-    float factor;    /* that the products of Q and K are still to be multiplied by; 0 or more */
+    float factor;  /* that logits are still to be multiplied by, for those to base 2; 0 or more, */
+    float natural; /* and before the program changes them */
     int64_t qk_part; /* products in a part of the sum of a logit, in units; */
     int64_t pv_part; /* of a tile's sum of O */
     bool finite;     /* no value of the tile in v is infinite or NaN; known only where it matters */
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    int64_t first; /* key of the tile */
-#endif
+    int64_t first;   /* key of the tile */
+    bool hides;      /* the program hides keys */
 } tile_state;
 
 static inline void clear(vf acc[NR][MV])
@@ -133,6 +135,12 @@ static inline heed_interval *seen_of(const tile_state *t, int64_t strip)
     return (heed_interval *)(void *)(t->base + t->y.seen) + strip * WIDTH;
 }
 
+/* What the program keeps of the rows of a strip. */
+static inline float *kept_of(const tile_state *t, int64_t strip)
+{
+    return t->base + t->y.kept + strip * t->job->need.kept;
+}
+
 /* Reads the rows of one strip of Q, with what unit_scale() can take of the factor of logits; rows
  * past the end of the block are zero. */
 static void load_queries(const tile_state *t, int64_t strip)
@@ -150,7 +158,9 @@ static void load_queries(const tile_state *t, int64_t strip)
         seen[i] = heed_job_keys(t->job, heed_min(row, t->task->row_end - 1));
     }
     float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
-    rows_to_strip(q, rows, t->y.row, t->y.steps, heed_job_factor(p));
+    rows_to_strip(q, rows, t->y.row, t->y.steps, t->job->factor);
+    heed_job_begin_rows(t->job, t->task, t->task->row_begin + strip * WIDTH, WIDTH,
+                        kept_of(t, strip));
 }
 
 static void clear_state(const tile_state *t)
@@ -254,15 +264,18 @@ static void prefetch_tile(const tile_state *t, int64_t first, int64_t strip, int
     }
 }
 
-/* Is every value of @keys packed keys finite? x * 0 is NaN for those that are not. */
+/* Is every value of @keys packed keys finite? The exponent of others is all ones. */
 static bool all_finite(const tile_state *t, int64_t keys)
 {
     const float *v = t->base + t->y.v;
-    float sum = 0;
-    for (int64_t i = 0; i < heed_div_up(keys, UNIT) * t->y.dims; i++)
-        for (int64_t u = 0; u < UNIT; u++)
-            sum += unit_element(v[i], u) * 0.0f;
-    return sum == 0;
+    uint32_t other = 0;
+    for (int64_t i = 0; i < heed_div_up(keys, UNIT) * t->y.dims; i++) {
+        uint32_t bits;
+        memcpy(&bits, &v[i], sizeof bits);
+        other |= (bits & 0x7f800000) == 0x7f800000;
+        other |= UNIT > 1 && (bits & 0x7f80) == 0x7f80;
+    }
+    return !other;
 }
 
 /* 2^x, of which weights are made. */
@@ -293,20 +306,10 @@ static inline void store_part(vf acc[NR][MV], float *sums)
             v_store(sums + r * WIDTH + v * LANES, acc[r][v]);
 }
 
-/* The hook for what changes logits: those of NR keys from number @j of the tile on with the strip,
- * to base 2 but for t->factor. Nothing changes one yet. */
-static inline void modify_logits(const tile_state *t, int64_t strip, int64_t j, vf acc[NR][MV])
-{
-    (void)t;
-    (void)strip;
-    (void)j;
-    (void)acc;
-}
-
 /* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are
  * visible to all rows. */
-static inline void logits_step(const tile_state *t, int64_t strip, const float *q, int64_t j,
-                               bool plain, vf top[MV])
+static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
+                               vf top[MV])
 {
     const float *k = t->base + t->y.k + j * TILE_PANEL;
     float *s = t->base + t->y.s + j * WIDTH;
@@ -327,8 +330,6 @@ static inline void logits_step(const tile_state *t, int64_t strip, const float *
         }
         if (c > 0)
             add_part(acc, s);
-        if (end == t->y.steps)
-            modify_logits(t, strip, j, acc);
         store_part(acc, s);
     }
     if (plain)
@@ -354,7 +355,8 @@ static bool find_keys(const tile_state *t, strip_keys *it, int64_t strip, int64_
     it->all = heed_interval_within((heed_interval){ last->begin, seen->end }, first, keys);
     bool whole = it->all.end - it->all.begin == keys;
     it->late = last->begin > first;
-    if (it->any.begin == it->any.end || (whole && keys % NR == 0 && !ABLATED(ABLATE_MASKED)))
+    if (it->any.begin == it->any.end ||
+        (whole && keys % NR == 0 && t->finite && !ABLATED(ABLATE_MASKED)))
         return whole;
     for (int64_t i = 0; i < WIDTH; i++)
         it->end[i] = (float)heed_min(seen[i].end - first, keys);
@@ -420,7 +422,7 @@ static void weigh(const tile_state *t, int64_t strip, int64_t keys, const vf top
         vf shift = v_max(now, v_set(-3.402823466e38f)); /* finite where no key was seen yet */
         vf shrink = v_exp2(v_sub(old, shift));
         vf minus = v_sub(v_zero(), shift);
-        if (UNIT > 1 && v_any_beyond(shift, FAR)) {
+        if ((UNIT > 1 || t->factor != 1) && v_any_beyond(shift, FAR)) {
             scale_logits(s + v * LANES, keys, factor);
             factor = v_set(1);
         }
@@ -464,20 +466,51 @@ static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_
     }
 }
 
+/* The patch that the logits of the strip with HEED_PATCH_KEYS keys from number @j of the tile on
+ * are. */
+static inline heed_patch patch_of(const tile_state *t, int64_t strip, int64_t j, int64_t keys)
+{
+    return (heed_patch){ .logits = t->base + t->y.s + j * WIDTH,
+                         .kept = kept_of(t, strip),
+                         .scratch = t->base + t->y.program,
+                         .key = t->first + j,
+                         .keys = heed_min(keys - j, HEED_PATCH_KEYS) };
+}
+
+/* Which rows of the strip see key @j of the tile. */
+static void find_rows(const tile_state *t, int64_t strip, int64_t j, const strip_keys *seen,
+                      bool sees[WIDTH])
+{
+    const heed_modify *modify = t->job->modify;
+    for (int64_t i = 0; i < WIDTH; i++)
+        sees[i] = (float)j < seen->end[i] && (!seen->late || (float)j >= seen->begin[i]);
+    if (!t->hides)
+        return;
+    float unused[WIDTH] = { 0 };
+    heed_patch patch = patch_of(t, strip, j, j + 1);
+    patch.logits = unused;
+    modify->by->run(modify, &patch);
+    for (int64_t i = 0; i < WIDTH; i++)
+        sees[i] = sees[i] && heed_modify_sees(modify, &patch, 0, i);
+}
+
 /* The same for the keys from @begin to @end, where some rows see a key whose values others must
  * not even multiply by zero. */
 static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin, int64_t end,
                               const strip_keys *seen)
 {
     float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
-    for (int64_t j = begin; j < end; j++)
+    bool sees[WIDTH];
+    for (int64_t j = begin; j < end; j++) {
+        find_rows(t, strip, j, seen, sees);
         for (int64_t c = 0; c < t->job->problem->dim_v; c++) {
             float value = unit_element(t->base[t->y.v + j / UNIT * t->y.dims + c], j % UNIT);
             for (int64_t i = 0; i < WIDTH; i++)
-                if ((float)j < seen->end[i] && (!seen->late || (float)j >= seen->begin[i]))
+                if (sees[i])
                     o[c * WIDTH + i] += value * unit_element(t->base[t->y.s + j / UNIT * WIDTH + i],
                                                              j % UNIT);
         }
+    }
 }
 
 /* The logits of the tile's first @keys keys: those that every row sees are complete, in steps of NR
@@ -491,14 +524,37 @@ static void make_logits(const tile_state *t, int64_t strip, const strip_keys *se
         all.end = all.begin;
     int64_t j = 0, begin = heed_round_up(all.begin, NR);
     for (; j < heed_min(begin, keys); j += NR)
-        logits_step(t, strip, q, j, false, top);
+        logits_step(t, q, j, false, top);
     for (; j + NR <= all.end; j += NR)
-        logits_step(t, strip, q, j, true, top);
+        logits_step(t, q, j, true, top);
     int64_t end = j;
     for (; j < keys; j += NR)
-        logits_step(t, strip, q, j, false, top);
+        logits_step(t, q, j, false, top);
     mask_logits(t, seen, 0, heed_min(begin, keys), top);
     mask_logits(t, seen, heed_max(begin, end), keys, top);
+}
+
+/* The same with a program, which every logit goes through before any is compared. */
+static void make_modified_logits(const tile_state *t, int64_t strip, const strip_keys *seen,
+                                 int64_t keys, vf top[MV])
+{
+    const heed_modify *modify = t->job->modify;
+    const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
+    float *s = t->base + t->y.s;
+    for (int64_t j = 0; j < keys; j += NR)
+        logits_step(t, q, j, false, top);
+    for (int v = 0; v < MV && t->natural != 1; v++)
+        scale_logits(s + v * LANES, keys, v_set(t->natural));
+    for (int64_t j = 0; j < keys; j += HEED_PATCH_KEYS) {
+        const heed_patch patch = patch_of(t, strip, j, keys);
+        modify->by->run(modify, &patch);
+    }
+    int64_t end = heed_max(seen->all.begin, seen->all.end);
+    mask_logits(t, seen, 0, seen->all.begin, top);
+    for (int64_t j = seen->all.begin; j < end; j++)
+        for (int v = 0; v < MV; v++)
+            top[v] = v_max(v_load(s + j * WIDTH + v * LANES), top[v]);
+    mask_logits(t, seen, end, keys, top);
 }
 
 /* One strip against the tile of @keys keys that begins at @first. */
@@ -511,15 +567,20 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     heed_cpu_extra_barrier();
     if (seen.any.begin == seen.any.end)
         return;
+    if (t->job->modify)
+        t->job->modify->by->prefetch(t->job->modify, kept_of(t, strip), first, keys);
     keys = seen.any.end;
     for (int v = 0; v < MV; v++)
         top[v] = v_set(-INFINITY);
-    make_logits(t, strip, &seen, keys, top);
+    if (t->job->modify)
+        make_modified_logits(t, strip, &seen, keys, top);
+    else
+        make_logits(t, strip, &seen, keys, top);
     weigh(t, strip, keys, top, alpha);
-    if (whole || t->finite) {
+    if (t->finite || (whole && !t->hides)) {
         accumulate(t, strip, 0, keys, alpha);
     } else {
-        int64_t late = seen.all.end / UNIT * UNIT;
+        int64_t late = t->hides ? 0 : seen.all.end / UNIT * UNIT;
         int64_t early = heed_min(heed_round_up(seen.all.begin, UNIT), late);
         accumulate(t, strip, early, late - early, alpha);
         accumulate_masked(t, strip, 0, early, &seen);
@@ -535,12 +596,15 @@ static void store_strip(const tile_state *t, int64_t strip)
     const float *m = t->base + t->y.m + strip * WIDTH;
     float inverse[WIDTH];
     vf factor[MV];
+    int64_t row = t->task->row_begin + strip * WIDTH;
     for (int i = 0; i < WIDTH; i++)
         inverse[i] = l[i] == 0 ? 0 : 1 / l[i];
+    for (int64_t i = 0; t->job->sinks && i < WIDTH && row + i < t->task->row_end; i++)
+        if (l[i] != 0)
+            inverse[i] = 1 / heed_job_total(t->job, t->task, row + i, m[i], l[i]);
     for (int v = 0; v < MV; v++)
         factor[v] = v_load(inverse + v * LANES);
     strip_to_rows(rows, t->base + t->y.o + strip * t->y.dims * WIDTH, t->y.row, t->y.dims, factor);
-    int64_t row = t->task->row_begin + strip * WIDTH;
     bool lse = t->job->buffers->lse || t->job->cut.splits > 1;
     for (int64_t i = 0; i < WIDTH && row + i < t->task->row_end; i++) {
         heed_target target = heed_job_target(t->job, t->task, row + i);
@@ -556,8 +620,13 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
 {
     const heed_problem *p = job->problem;
     tile_state t = { .job = job, .task = task, .base = scratch };
-    t.y = heed_tile_layout_of(&TILE_CODE, p, &job->cut);
-    t.factor = unit_factor(heed_job_factor(p));
+    t.y = heed_tile_layout_of(&TILE_CODE, p, &job->cut, &job->need);
+    t.natural = t.factor = unit_factor(job->factor);
+    if (heed_job_changes(job))
+        t.factor = HEED_LOG2_E;
+    else
+        t.natural = 1;
+    t.hides = job->modify && job->modify->hides;
     int64_t strips = heed_div_up(task->row_end - task->row_begin, WIDTH);
     t.qk_part = strips == 1 ? PART_SHORT : PART_LONG;
     t.pv_part = t.y.dims > COLUMNS_FEW ? PART_LONG : PART_SHORT;
@@ -568,14 +637,13 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     clear_state(&t);
     for (int64_t first = task->key_begin; first < task->key_end; first += t.y.keys) {
         int64_t keys = heed_min(t.y.keys, task->key_end - first);
-#if HEED_ABLATE == ABLATE_NO_STAGING
         t.first = first;
-#endif
         if (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin) {
             load_keys(&t, first, keys);
             load_values(&t, first, keys);
         }
-        t.finite = (all.begin <= first && first + keys <= all.end) || all_finite(&t, keys);
+        t.finite = (all.begin <= first && first + keys <= all.end && !t.hides) ||
+                   all_finite(&t, keys);
         for (int64_t strip = 0; strip < strips; strip++) {
             prefetch_tile(&t, first + keys, strip, strips);
             run_strip(&t, strip, first, keys);
@@ -586,7 +654,12 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
 }
 
 const heed_tile_code TILE_CODE = {
-    .cpu = { .cut = heed_tile_cut, .scratch = heed_tile_scratch, .rates = RATES, .run = run },
+    .cpu = { .cut = heed_tile_cut,
+             .scratch = heed_tile_scratch,
+             .modifier = &MODIFIER,
+             .grid = { .lanes = LANES, .inner = MV, .outer = HEED_PATCH_KEYS, .rows = true },
+             .rates = RATES,
+             .run = run },
     .width = WIDTH,
     .unit = UNIT,
     .keys = NR,

@@ -3,9 +3,9 @@
  *
  * All of them cut a problem into tasks, so what a config is worth depends on the cut alone, and on
  * four rates of the kernel. The cost model has four terms, which one thread does one after another:
- * the two products, the exponentials, the conversion of K and V (once per block of rows), and a
- * fixed price per task. Dividing by the threads, it charges for the ones that idle in the last
- * round.
+ * the two products, the exponentials (steps of a program counting as parts of one), the conversion
+ * of K and V (once per block of rows), and a fixed price per task. Dividing by the threads, it
+ * charges for the ones that idle in the last round.
  */
 #include "cpu.h"
 
@@ -28,7 +28,8 @@ static size_t scratch_of(const heed_kernel *kernel, const heed_problem *problem,
                          const heed_cut *cut)
 {
     const heed_cpu_code *code = kernel->code;
-    return code->scratch(code, problem, cut);
+    heed_modify_need need = heed_modify_need_of(problem, &code->grid);
+    return code->scratch(code, problem, cut, &need);
 }
 
 bool heed_cpu_worthwhile(const heed_kernel *kernel, const heed_problem *problem,
@@ -68,7 +69,8 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
     double keys = pairs / fill / (double)job.rows / heads; /* that a row sees */
 
     double multiply_adds = rates->multiply_adds * (rates->bf16 ? machine->bf16_speed : 1);
-    double seconds = pairs * dims / multiply_adds + pairs / rates->exps;
+    double exps = 1 + heed_modify_cost(problem);
+    double seconds = pairs * dims / multiply_adds + pairs * exps / rates->exps;
     seconds += heads * (double)job.blocks * keys * dims / rates->elements;
     seconds += heads * (double)job.rows * dims / rates->elements;
     seconds += tasks * TASK_SECONDS;
@@ -92,6 +94,6 @@ heed_status heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     const heed_cpu_code *code = plan->kernel->code;
     heed_cut cut = cut_of(plan->kernel, &plan->config);
-    heed_job_run(plan, buffers, &cut, scratch_of(plan->kernel, &plan->problem, &cut), code->run);
+    heed_job_run(plan, buffers, &cut, code->run);
     return HEED_OK;
 }

@@ -15,6 +15,7 @@
 
 #include "../cuda/kernels/ablate.cuh"
 #include "../internal.h"
+#include "modify.h"
 
 extern const heed_algorithm heed_algorithm_row;
 extern const heed_algorithm heed_algorithm_tile;
@@ -31,13 +32,20 @@ typedef struct heed_job {
     const heed_problem *problem;
     const heed_buffers *buffers;
     heed_cut cut;
-    int64_t group;   /* query heads per key/value head */
-    int64_t rows;    /* seq_q * group */
-    int64_t blocks;  /* blocks of rows per key/value head */
-    int64_t element; /* bytes of one */
-    bool masked;     /* some query does not see all keys */
-    float *partial;  /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
-                        sum */
+    int64_t group;             /* query heads per key/value head */
+    int64_t rows;              /* seq_q * group */
+    int64_t blocks;            /* blocks of rows per key/value head */
+    int64_t element;           /* bytes of one */
+    bool masked;               /* some query does not see all keys */
+    const heed_modify *modify; /* what happens to logits; NULL: nothing */
+    heed_modify_need need;     /* of it */
+    float factor;              /* that kernels multiply the products of Q and K by: then they are
+                                  logits to base 2, or where they change natural ones */
+    double natural;            /* times a logit to base 2: the natural one */
+    const float *sinks;        /* NULL: none */
+    const int32_t *starts;     /* first keys of queries; NULL: they see all from the first on */
+    float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
+                       sum */
 } heed_job;
 
 /* One block of rows against one range of keys. */
@@ -59,7 +67,7 @@ int64_t heed_job_tasks(const heed_job *job);
 size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int threads,
                           size_t scratch);
 void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
-                  size_t scratch, heed_task_fn *run);
+                  heed_task_fn *run);
 
 /* Keys whose sums a kernel that adds few keys at a time keeps apart from those of the keys before:
  * the error of a sum grows with the number of its terms. */
@@ -83,6 +91,10 @@ typedef struct heed_target {
     bool partial;
 } heed_target;
 heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t row);
+/* The sum of the weights of @row with that of its sink, which O is to be divided by, if the task
+ * stores the result; with splits merging adds it. */
+float heed_job_total(const heed_job *job, const heed_task *task, int64_t row, float maximum,
+                     float sum);
 /* And the largest of its logits, in base 2, with the sum of its weights, those being relative to
  * that one; a sum of 0 says that it saw no key. Together they are the LSE, but a sum of them would
  * lose the smaller one where logits are large. */
@@ -166,11 +178,19 @@ static inline heed_interval heed_job_tile_keys(const heed_job *job, int64_t row,
     return heed_interval_within(heed_job_keys(job, row), first, keys);
 }
 
-/* The factor of the products of Q and K: logits are in base 2. */
-static inline float heed_job_factor(const heed_problem *problem)
+#define HEED_LOG2_E 1.44269504088896341f
+
+/* Does the program change logits? Products are then multiplied by the scale alone, and what it
+ * makes of them by HEED_LOG2_E. */
+static inline bool heed_job_changes(const heed_job *job)
 {
-    return problem->scale * 1.44269504088896341f; /* log2(e) */
+    return job->modify && job->modify->changes;
 }
+
+/* Computes what the program keeps of the @count rows from @row on; rows behind the end of the task
+ * are like its last one. */
+void heed_job_begin_rows(const heed_job *job, const heed_task *task, int64_t row, int64_t count,
+                         float *kept);
 
 /* ---- Planning -------------------------------------------------------------------------------- */
 
@@ -187,8 +207,11 @@ typedef struct heed_rates {
 typedef struct heed_cpu_code heed_cpu_code;
 struct heed_cpu_code {
     heed_cut (*cut)(const heed_config *config);
-    /* Bytes of scratch that each thread needs. */
-    size_t (*scratch)(const heed_cpu_code *code, const heed_problem *problem, const heed_cut *cut);
+    /* Bytes of scratch that each thread needs, and @need of it for a program. */
+    size_t (*scratch)(const heed_cpu_code *code, const heed_problem *problem, const heed_cut *cut,
+                      const heed_modify_need *need);
+    const heed_modifier *modifier;
+    heed_grid grid; /* of the patches that it hands over */
     heed_rates rates;
     heed_task_fn *run;
 };

@@ -30,16 +30,18 @@ typedef struct heed_few_layout {
     int64_t all_o; /* the same of sections that are done */
     int64_t all_m;
     int64_t all_l;
-    int64_t k; /* [FEW_KEYS][dim_qk] */
-    int64_t v; /* [FEW_KEYS][dim_v] */
+    int64_t k;       /* [FEW_KEYS][dim_qk] */
+    int64_t v;       /* [FEW_KEYS][dim_v] */
+    int64_t kept;    /* [rows][need.kept]: what a program keeps of rows, */
+    int64_t program; /* and its scratch */
     int64_t end;
 } heed_few_layout;
 
 /* attn_few.c: the layout, and what the instantiations put into their heed_cpu_code. */
 heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem *problem,
-                                   const heed_cut *cut);
+                                   const heed_cut *cut, const heed_modify_need *need);
 heed_cut heed_few_cut(const heed_config *config);
-size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem,
-                        const heed_cut *cut);
+size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem, const heed_cut *cut,
+                        const heed_modify_need *need);
 
 #endif /* HEED_FEW_H */

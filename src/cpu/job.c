@@ -21,6 +21,29 @@ void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *c
     job->blocks = heed_div_up(job->rows, cut->block_rows);
     job->masked = heed_problem_masked(problem);
     job->element = (int64_t)heed_type_size(problem->type);
+    job->factor = problem->scale * HEED_LOG2_E;
+    job->natural = (double)problem->scale / (double)job->factor;
+}
+
+/* The same for an execution of @plan, whose program @modify has been made of. */
+static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *buffers,
+                      heed_modify *modify)
+{
+    const heed_problem *p = &plan->problem;
+    job->buffers = buffers;
+    job->sinks = p->sinks.type == HEED_DATA_NONE ? NULL : buffers->sinks;
+    job->starts = p->starts.type == HEED_DATA_NONE ? NULL : buffers->starts;
+    if (!plan->program)
+        return;
+    for (int i = 0; i < plan->program->source_count; i++)
+        memcpy(&modify->data[i], (const char *)buffers + modify->sources[i].buffer,
+               sizeof modify->data[i]);
+    job->modify = modify;
+    job->need = modify->need;
+    if (modify->changes) {
+        job->factor = p->scale;
+        job->natural = 1 / (double)HEED_LOG2_E;
+    }
 }
 
 int64_t heed_job_tasks(const heed_job *job)
@@ -41,6 +64,8 @@ size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int 
     heed_job_init(&job, problem, cut);
     int64_t tasks = heed_job_tasks(&job);
     size_t workspace = scratch_stride(scratch) * (size_t)heed_min(tasks, threads);
+    if (heed_problem_modifies(problem))
+        workspace += scratch_stride(sizeof(heed_modify));
     if (cut->splits > 1)
         workspace += (size_t)(problem->batch * problem->heads_kv * job.rows * cut->splits *
                               (problem->dim_v + PARTIAL_SUMS)) *
@@ -68,6 +93,38 @@ heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t 
     return (heed_target){ output_row(job, task, row), false };
 }
 
+static float sink_of(const heed_job *job, const heed_task *task, int64_t row)
+{
+    const heed_strides *strides = &job->problem->sinks.strides;
+    return job
+        ->sinks[task->batch * strides->batch + heed_job_place(job, task, row).head * strides->head];
+}
+
+/* In float32 it may be infinite, where O is next to nothing. */
+static float add_sink(const heed_job *job, const heed_task *task, int64_t row, float maximum,
+                      float sum)
+{
+    if (!job->sinks)
+        return sum;
+    double above = (double)sink_of(job, task, row) - (double)maximum * job->natural;
+    return (float)((double)sum + exp(above));
+}
+
+float heed_job_total(const heed_job *job, const heed_task *task, int64_t row, float maximum,
+                     float sum)
+{
+    return job->cut.splits > 1 ? sum : add_sink(job, task, row, maximum, sum);
+}
+
+/* log(e^a + e^b). Infinities stay what they are, and a NaN of either side does. */
+static double join(double a, double b)
+{
+    double high = a > b ? a : b, low = a > b ? b : a;
+    if (isinf(high) || low == -INFINITY)
+        return isnan(low) ? low : high;
+    return high + log1p(exp(low - high));
+}
+
 /* In float64, and by what the logits were really multiplied by: each rounding of a large logit on
  * the way to the LSE would be as large as that of the logit itself. */
 static void set_output_lse(const heed_job *job, const heed_task *task, int64_t row, float maximum,
@@ -78,9 +135,10 @@ static void set_output_lse(const heed_job *job, const heed_task *task, int64_t r
         return;
     heed_place place = heed_job_place(job, task, row);
     int64_t index = (task->batch * p->heads_q + place.head) * p->seq_q + place.seq;
-    double largest = (double)maximum * ((double)p->scale / (double)heed_job_factor(p));
+    double largest = (double)maximum * job->natural;
     double lse = largest + (double)log2f(sum) * 0.693147180559945309; /* ln 2 */
-    job->buffers->lse[index] = sum == 0 ? -INFINITY : (float)lse;
+    lse = sum == 0 ? -INFINITY : lse;
+    job->buffers->lse[index] = (float)(job->sinks ? join(lse, sink_of(job, task, row)) : lse);
 }
 
 void heed_job_set_sums(const heed_job *job, const heed_task *task, int64_t row, float maximum,
@@ -106,6 +164,31 @@ void heed_sums_add(heed_sums all, heed_sums section, int64_t dim)
     *all.m = *section.m;
 }
 
+/* The first key that a row of the task sees. */
+static int64_t first_key(const heed_job *job, const heed_task *task)
+{
+    const heed_strides *strides = &job->problem->starts.strides;
+    int64_t key = heed_job_keys(job, task->row_begin).begin;
+    if (!job->starts)
+        return key;
+    int64_t query = heed_job_place(job, task, task->row_begin).seq;
+    return heed_max(key, job->starts[task->batch * strides->batch + query * strides->seq]);
+}
+
+void heed_job_begin_rows(const heed_job *job, const heed_task *task, int64_t row, int64_t count,
+                         float *kept)
+{
+    int32_t query[HEED_PATCH_ROWS_MAX], head[HEED_PATCH_ROWS_MAX];
+    if (!job->modify)
+        return;
+    for (int64_t i = 0; i < count; i++) {
+        heed_place place = heed_job_place(job, task, heed_min(row + i, task->row_end - 1));
+        query[i] = (int32_t)place.seq;
+        head[i] = (int32_t)place.head;
+    }
+    job->modify->by->begin(job->modify, &(heed_patch_rows){ task->batch, query, head }, kept);
+}
+
 /* Blocks are numbered from the last rows to the first, since under a causal mask the last ones see
  * the most keys: long tasks first leave the least imbalance at the end. */
 static heed_task task_at(const heed_job *job, int64_t index)
@@ -121,8 +204,8 @@ static heed_task task_at(const heed_job *job, int64_t index)
     task.row_begin = block * job->cut.block_rows;
     task.row_end = heed_min(task.row_begin + job->cut.block_rows, job->rows);
 
-    int64_t begin = heed_job_keys(job, task.row_begin).begin / job->cut.key_tile;
     int64_t end = heed_job_keys(job, task.row_end - 1).end;
+    int64_t begin = heed_min(first_key(job, &task), end) / job->cut.key_tile;
     int64_t tiles = heed_div_up(end, job->cut.key_tile) - begin;
     task.key_begin = (begin + tiles * task.split / job->cut.splits) * job->cut.key_tile;
     task.key_end = heed_min(
@@ -155,8 +238,9 @@ static void merge_row(const heed_job *job, const heed_task *task, int64_t row)
         for (int64_t c = 0; c < dim; c++)
             o[c] = (part.split ? o[c] : 0) + weight * from[c];
     }
+    float total = add_sink(job, task, row, top, sum);
     for (int64_t c = 0; c < dim; c++)
-        o[c] = sum == 0 ? 0 : o[c] / sum;
+        o[c] = sum == 0 ? 0 : o[c] / total;
     heed_store_row(output_row(job, task, row), o, dim, job->problem->type);
     set_output_lse(job, task, row, top, sum);
 }
@@ -210,15 +294,21 @@ static void share(heed_pool *pool, void (*body)(void *data, int index), region *
 }
 
 void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
-                  size_t scratch, heed_task_fn *run)
+                  heed_task_fn *run)
 {
     const heed_problem *p = &plan->problem;
+    const heed_cpu_code *code = plan->kernel->code;
     int threads = plan->context->machine.threads;
-    region shared = { .run = run,
-                      .scratch = buffers->workspace,
-                      .scratch_size = scratch_stride(scratch) };
+    region shared = { .run = run, .scratch = buffers->workspace };
     heed_job_init(&shared.job, p, cut);
-    shared.job.buffers = buffers;
+    heed_modify *modify = buffers->workspace;
+    if (plan->program) {
+        heed_modify_make(modify, p, plan->program, &code->grid);
+        modify->by = code->modifier;
+        shared.scratch += scratch_stride(sizeof *modify);
+    }
+    begin_job(&shared.job, plan, buffers, modify);
+    shared.scratch_size = scratch_stride(code->scratch(code, p, cut, &shared.job.need));
     int64_t tasks = heed_job_tasks(&shared.job);
     size_t all_scratch = shared.scratch_size * (size_t)heed_min(tasks, threads);
     shared.job.partial = (float *)(void *)(shared.scratch + all_scratch);

@@ -59,6 +59,11 @@ static inline vf v_fma(vf a, vf b, vf c)
     return _mm256_fmadd_ps(a, b, c);
 }
 
+static inline vf v_sqrt(vf x)
+{
+    return _mm256_sqrt_ps(x);
+}
+
 static inline float v_sum(vf x)
 {
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

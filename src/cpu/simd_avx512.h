@@ -80,6 +80,11 @@ static inline vf v_fma(vf a, vf b, vf c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
+static inline vf v_sqrt(vf x)
+{
+    return _mm512_sqrt_ps(x);
+}
+
 static inline float v_sum(vf x)
 {
     return _mm512_reduce_add_ps(x);

@@ -1,0 +1,148 @@
+/*
+ * modify.h - programs of logits (../program.h) over vectors: what modify.c, the kernels and the
+ * instantiations of modify_template.h share
+ *
+ * A kernel hands over a patch of logits, [outer][inner] vectors, and gets it back changed. The
+ * steps of the program that do not depend on the key are computed once for each row, and kept; the
+ * others for each patch, one step after another, each over all of the patch. A value that is the
+ * same along one dimension of the patch has a stride of 0 there, and is computed once along it.
+ */
+#ifndef HEED_MODIFY_H
+#define HEED_MODIFY_H
+
+#include <string.h>
+
+#include "../program.h"
+
+/* A patch as a kernel has it. */
+typedef struct heed_grid {
+    int lanes;
+    int inner; /* vectors */
+    int outer; /* 1 where a patch is of one row */
+    bool rows; /* rows of the problem go along the lanes, and keys along outer; else keys go along
+                  the lanes */
+} heed_grid;
+
+/* Keys of a patch whose rows go along the lanes: a cache line of a bias. */
+#define HEED_PATCH_KEYS 16
+#define HEED_PATCH_VECTORS 2   /* and vectors along inner there */
+#define HEED_PATCH_ROWS_MAX 64 /* along the lanes */
+
+/* Steps of the list beside those of heed_op: loads of neighbouring keys are two of them. */
+enum {
+    HEED_MODIFY_OFFSETS = HEED_OPS, /* kept: where each row begins in the source, int64_t, */
+    HEED_MODIFY_READ                /* and the elements of the patch's keys from there on, a being
+                                       the offsets */
+};
+
+/* Where a value is. */
+typedef enum heed_base {
+    HEED_BASE_KEPT,
+    HEED_BASE_PATCH,
+    HEED_BASE_LOGITS,
+    HEED_BASES
+} heed_base;
+
+typedef struct heed_spot {
+    heed_base base;
+    int offset; /* floats */
+    int outer;  /* strides in floats; 0: the same value all along */
+    int inner;
+} heed_spot;
+
+typedef struct heed_modify_step {
+    int op;         /* heed_op, or of those above */
+    heed_kind from; /* of the values that it takes, of a selection the second one */
+    heed_value value;
+    heed_spot to, from_spots[4];
+} heed_modify_step;
+
+/* What a program needs of each thread, in floats. */
+typedef struct heed_modify_need {
+    int64_t kept;  /* for each row, or for each strip of rows along the lanes */
+    int64_t patch; /* once */
+} heed_modify_need;
+
+typedef struct heed_modifier heed_modifier;
+
+/* A program for one grid, and the data of one execution. */
+typedef struct heed_modify {
+    const heed_modifier *by;
+    heed_grid grid;
+    heed_modify_need need;
+    int64_t first_position; /* of query 0 */
+    heed_load sources[HEED_SOURCES_MAX];
+    const void *data[HEED_SOURCES_MAX];
+    bool changes;    /* it changes logits, */
+    bool hides;      /* and it hides keys */
+    bool copies;     /* the logit is a value at score, and not in its place yet */
+    heed_spot score; /* if it changes them */
+    heed_spot visible;
+    int kept_count; /* steps that are computed once for each row come first */
+    int count;
+    heed_modify_step steps[2 * HEED_STEPS_MAX];
+} heed_modify;
+
+/* A patch. Keys behind @keys have some value. */
+typedef struct heed_patch {
+    float *logits; /* scale * q.k, then what the program makes of it, -infinity of hidden keys */
+    const float *kept; /* of its rows */
+    float *scratch;    /* need.patch floats */
+    int64_t key;       /* the first one */
+    int64_t keys;
+} heed_patch;
+
+/* The rows that a patch is of: those of one strip, as many as the grid has lanes, or one. */
+typedef struct heed_patch_rows {
+    int64_t batch;
+    const int32_t *query; /* of each row */
+    const int32_t *head;
+} heed_patch_rows;
+
+/* One instantiation. */
+struct heed_modifier {
+    /* Computes what is kept of rows. */
+    void (*begin)(const heed_modify *m, const heed_patch_rows *rows, float *kept);
+    /* Asks for what the program loads of these keys. */
+    void (*prefetch)(const heed_modify *m, const float *kept, int64_t key, int64_t keys);
+    void (*run)(const heed_modify *m, const heed_patch *patch);
+};
+
+extern const heed_modifier heed_modifier_scalar;
+extern const heed_modifier heed_modifier_avx2;
+extern const heed_modifier heed_modifier_avx512;
+
+/* heed_modify_make() fills in all but by and data. */
+void heed_modify_make(heed_modify *m, const heed_problem *problem, const heed_program *program,
+                      const heed_grid *grid);
+
+/* What a program of @problem needs; nothing if it has none. */
+heed_modify_need heed_modify_need_of(const heed_problem *problem, const heed_grid *grid);
+
+/* Time that the program of @problem takes for one logit, in that of one exponential of the softmax;
+ * 0 if it has none. */
+double heed_modify_cost(const heed_problem *problem);
+
+/* The element @index of a source, as bits of a value. Of bits @row is the word that the row begins
+ * with; of others the sum of both counts. */
+int32_t heed_modify_element(const heed_load *source, const void *data, int64_t row, int64_t index);
+
+static inline float *heed_spot_at(const heed_spot *spot, const heed_patch *patch)
+{
+    float *bases[HEED_BASES] = { (float *)patch->kept, patch->scratch, patch->logits };
+    return bases[spot->base] + spot->offset;
+}
+
+/* After run(): is the key of this patch visible? @lane counts along inner. */
+static inline bool heed_modify_sees(const heed_modify *m, const heed_patch *patch, int64_t outer,
+                                    int64_t lane)
+{
+    const heed_spot *spot = &m->visible;
+    const float *value = heed_spot_at(spot, patch) + outer * spot->outer +
+                         lane / m->grid.lanes * spot->inner + lane % m->grid.lanes;
+    int32_t whole;
+    memcpy(&whole, value, sizeof whole);
+    return whole != 0;
+}
+
+#endif /* HEED_MODIFY_H */
