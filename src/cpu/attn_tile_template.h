@@ -541,8 +541,12 @@ static void make_modified_logits(const tile_state *t, int64_t strip, const strip
     const heed_modify *modify = t->job->modify;
     const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
     float *s = t->base + t->y.s;
-    for (int64_t j = 0; j < keys; j += NR)
+    for (int64_t j = 0; j < keys; j += NR) {
+        if (j % HEED_PATCH_KEYS == 0)
+            modify->by->prefetch(modify, kept_of(t, strip), t->first + j,
+                                 heed_min(keys - j, HEED_PATCH_KEYS));
         logits_step(t, q, j, false, top);
+    }
     for (int v = 0; v < MV && t->natural != 1; v++)
         scale_logits(s + v * LANES, keys, v_set(t->natural));
     for (int64_t j = 0; j < keys; j += HEED_PATCH_KEYS) {
@@ -567,8 +571,6 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     heed_cpu_extra_barrier();
     if (seen.any.begin == seen.any.end)
         return;
-    if (t->job->modify)
-        t->job->modify->by->prefetch(t->job->modify, kept_of(t, strip), first, keys);
     keys = seen.any.end;
     for (int v = 0; v < MV; v++)
         top[v] = v_set(-INFINITY);

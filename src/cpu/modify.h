@@ -23,8 +23,8 @@ typedef struct heed_grid {
                   the lanes */
 } heed_grid;
 
-/* Keys of a patch whose rows go along the lanes: a cache line of a bias. */
-#define HEED_PATCH_KEYS 16
+/* Keys of a patch whose rows go along the lanes. */
+#define HEED_PATCH_KEYS 32
 #define HEED_PATCH_VECTORS 2   /* and vectors along inner there */
 #define HEED_PATCH_ROWS_MAX 64 /* along the lanes */
 

@@ -42,7 +42,7 @@ static inline vf spread(int32_t whole)
 
 static inline vf choose(vi condition, vf a, vf b)
 {
-    return (vf)(((vi)a & condition) | ((vi)b & ~condition));
+    return v_choose((vf)condition, a, b);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -449,35 +449,51 @@ static inline __attribute__((always_inline)) void read_shared(const frame *f,
             v_store(to + (v * LANES + i) * x->to.outer, v_set(keys[i]));
 }
 
+/* Are the LANES keys from @key on there, in one word if they are bits? */
+static inline bool is_whole(const heed_load *source, int64_t key)
+{
+    return key + LANES <= source->size[source->rank - 1] &&
+           (source->type != HEED_DATA_BITS || key % LANES == 0);
+}
+
+/* All keys of some rows before the next ones: their cache lines may lie in the same few places of
+ * the cache. @type is that of the source, a constant. */
+static inline __attribute__((always_inline)) void read_rows(const frame *f,
+                                                            const heed_modify_step *x,
+                                                            heed_data type, float *to)
+{
+    const heed_load *source = &f->m->sources[x->value.whole];
+    const void *data = f->m->data[x->value.whole];
+    const heed_spot *spot = &x->from_spots[0];
+    const char *offsets = (const char *)(f->bases[spot->base] + spot->offset);
+    for (int64_t i = 0; i < VECTORS; i++, offsets += LANES * sizeof(int64_t))
+        for (int64_t j = 0; j < f->outer; j += LANES) {
+            float *block = to + j * x->to.outer + i * LANES;
+            if (is_whole(source, f->key + j))
+                read_block(source, data, type, true, offsets, f->key + j, block, x->to.outer);
+            else
+                read_block(source, data, type, false, offsets, f->key + j, block, x->to.outer);
+        }
+}
+
 /* @type is that of the source, a constant. */
 static inline __attribute__((always_inline)) void read_as(const frame *f, const heed_modify_step *x,
                                                           heed_data type)
 {
     const heed_load *source = &f->m->sources[x->value.whole];
     const void *data = f->m->data[x->value.whole];
-    const heed_spot *spot = &x->from_spots[0];
-    const char *offsets = (const char *)(f->bases[spot->base] + spot->offset);
     const int64_t vectors = f->m->grid.rows ? heed_div_up(f->outer, LANES) : f->m->grid.inner;
     float *to = f->bases[x->to.base] + x->to.offset;
+    if (f->m->grid.rows && x->to.inner) {
+        read_rows(f, x, type, to);
+        return;
+    }
     for (int64_t v = 0; v < vectors; v++) {
-        const int64_t key = f->key + v * LANES;
-        const bool whole = key + LANES <= source->size[source->rank - 1] &&
-                           (type != HEED_DATA_BITS || key % LANES == 0);
-        if (!f->m->grid.rows || !x->to.inner) {
-            int64_t row = kept_offset(f, x, 0);
-            read_shared(
-                f, x, whole ? read_vector(data, type, row, key) : read_end(source, data, row, key),
-                v, to);
-            continue;
-        }
-        for (int64_t i = 0; i < VECTORS; i++) {
-            const char *from = offsets + i * LANES * (int64_t)sizeof(int64_t);
-            float *block = to + v * LANES * x->to.outer + i * LANES;
-            if (whole)
-                read_block(source, data, type, true, from, key, block, x->to.outer);
-            else
-                read_block(source, data, type, false, from, key, block, x->to.outer);
-        }
+        const int64_t key = f->key + v * LANES, row = kept_offset(f, x, 0);
+        read_shared(f, x,
+                    is_whole(source, key) ? read_vector(data, type, row, key)
+                                          : read_end(source, data, row, key),
+                    v, to);
     }
 }
 

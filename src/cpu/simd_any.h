@@ -39,6 +39,12 @@ static inline vf v_fma(vf a, vf b, vf c)
     return a * b + c;
 }
 
+static inline vf v_choose(vf condition, vf a, vf b)
+{
+    typedef int32_t vi __attribute__((vector_size(LANES * sizeof(int32_t))));
+    return (vf)(((vi)a & (vi)condition) | ((vi)b & ~(vi)condition));
+}
+
 static inline vf v_sqrt(vf x)
 {
     return (vf){ sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3]) };

@@ -59,6 +59,11 @@ static inline vf v_fma(vf a, vf b, vf c)
     return _mm256_fmadd_ps(a, b, c);
 }
 
+static inline vf v_choose(vf condition, vf a, vf b)
+{
+    return _mm256_blendv_ps(b, a, condition);
+}
+
 static inline vf v_sqrt(vf x)
 {
     return _mm256_sqrt_ps(x);

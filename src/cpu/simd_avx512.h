@@ -7,6 +7,7 @@
  * v_exp2(t)        2^t; 0 at -infinity, NaN at NaN. 2^floor(t) times a polynomial of degree 5 for
  * the rest, exact at 0 (minimax with that constraint, error 8.3e-8); 2.1e-7 in all, for t <= 0
  * v_keep_below     x in the lanes where index < limit, -infinity elsewhere
+ * v_choose         a in the lanes where all bits of the condition are set, b where none is
  * v_any_beyond     is any lane above limit, or below -limit?
  * v_sum, v_top     the sum and the maximum of all lanes
  * v_transpose      LANES vectors of LANES elements, in place
@@ -78,6 +79,11 @@ static inline vf v_max(vf a, vf b)
 static inline vf v_fma(vf a, vf b, vf c)
 {
     return _mm512_fmadd_ps(a, b, c);
+}
+
+static inline vf v_choose(vf condition, vf a, vf b)
+{
+    return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(condition)), b, a);
 }
 
 static inline vf v_sqrt(vf x)
