@@ -2,11 +2,9 @@
  * args.c - what a CUDA kernel is told of a problem
  */
 #include <limits.h>
-#include <math.h>
 
 #include "backend.h"
-
-#define LOG2_E 1.4426950408889634
+#include "score.h"
 
 heed_cuda_divisor heed_cuda_divide_by(unsigned value)
 {
@@ -67,7 +65,7 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .rest = heed_cuda_divide_by((unsigned)rest),
         .work = heed_cuda_divide_by((unsigned)(section * blocks)),
         .blocks = (unsigned)blocks,
-        .scale = (float)(fabs((double)problem->scale) * LOG2_E),
         .negate = problem->scale < 0,
     };
+    args->scale = heed_cuda_fill_changes(&args->changes, problem);
 }

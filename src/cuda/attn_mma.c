@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "score.h"
 
 #define DIM_MAX 256
 #define THREADS_MAX 1024
@@ -91,7 +92,7 @@ int64_t heed_mma_smem(const heed_problem *problem, const int *v)
 {
     int qk = heed_mma_pad(problem->dim_qk), dv = heed_mma_pad(problem->dim_v);
     int64_t q = (int64_t)v[BLOCK_ROWS] * larger(qk, dv) * 2;
-    int64_t bad = heed_problem_masked(problem) ? dv * 4 : 0;
+    int64_t bad = heed_cuda_masked(problem) ? dv * 4 : 0;
     int64_t stages = (int64_t)v[KEY_GROUPS] * v[STAGES] * v[TILE_KEYS] * (qk + dv) * 2;
     int64_t merge = (int64_t)(v[KEY_GROUPS] - 1) * v[BLOCK_ROWS] * (dv + 8) * 4;
     return q + bad + (stages > merge ? stages : merge);
@@ -147,7 +148,7 @@ static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *
 {
     int dim = larger(heed_mma_pad(problem->dim_qk), heed_mma_pad(problem->dim_v));
     return v[BLOCK_ROWS] == 128 && v[TILE_KEYS] == 48 && dim > 96 &&
-           !heed_problem_masked(problem) && gpu->arch >= 90;
+           !heed_cuda_masked(problem) && gpu->arch >= 90;
 }
 
 /* Registers that a thread can have where @blocks blocks share a multiprocessor's. */
@@ -231,8 +232,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     result->launch.threads = heed_mma_threads(v);
     result->launch.smem = heed_mma_smem(problem, v);
     result->launch.registers = heed_mma_cap(v);
-    heed_cuda_facts_define(result, problem, defines, heed_mma_cap(v) ? count : count - 1);
-    return HEED_OK;
+    return heed_cuda_facts_define(result, problem, defines, heed_mma_cap(v) ? count : count - 1);
 }
 
 const heed_algorithm heed_algorithm_cuda_mma = {
@@ -249,6 +249,7 @@ const heed_algorithm heed_algorithm_cuda_mma = {
                { 'a', "HALF_SUMS", { 1, 2 } } },
     .config_at = config_at,
     .config_count = TABLE * SPLIT_VALUES,
+    .modifies = true,
     .legal = legal,
     .worthwhile = worthwhile,
     .cost = heed_mma_cost,

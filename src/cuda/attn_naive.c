@@ -54,11 +54,11 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     result->source = "attn_naive.cu";
     result->launch.entry = "heed_attend";
     result->launch.threads = WARPS * WARP;
-    heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
-    return HEED_OK;
+    return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
 }
 
 const heed_algorithm heed_algorithm_cuda_naive = {
+    .modifies = true,
     .legal = legal,
     .cost = cost,
     .workspace = heed_cuda_workspace,

@@ -7,6 +7,7 @@
 
 #include "backend.h"
 #include "maps.h"
+#include "score.h"
 
 #define ARCH 90 /* no later device runs what is compiled for sm_90a */
 #define DIM_MAX 256
@@ -128,7 +129,7 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
                              : 0;
     int64_t q = (int64_t)(v[SCHEDULE] == 2 ? 2 : 1) * v[ROW_GROUPS] * HEED_WGMMA_ROWS *
                 larger(qk, dv) * PANEL_ROW;
-    int64_t bad = heed_problem_masked(problem) ? BAD_BYTES : 0;
+    int64_t bad = heed_cuda_masked(problem) ? BAD_BYTES : 0;
     if (heed_wgmma_pair(v) > 1)
         return heed_div_up(stages, 1024) * 1024 + q + bad + BARRIERS_BYTES + left + bad;
     return heed_div_up(larger(stages, left), 1024) * 1024 + q + bad + BARRIERS_BYTES;
@@ -141,7 +142,7 @@ static int registers_there(const heed_problem *problem, const int *v)
     if (heed_wgmma_resident(v) > 1)
         return 104;
     int registers = shared_by[consumers_of(v)];
-    return consumers_of(v) == 2 && heed_problem_masked(problem) ? registers - 8 : registers;
+    return consumers_of(v) == 2 && heed_cuda_masked(problem) ? registers - 8 : registers;
 }
 
 /* And those that it needs, about: sums, scores, weights and what is beside these, and the rest. */
@@ -185,7 +186,7 @@ static const char *unfit_problem(const heed_problem *problem)
  * tests/src/cuda/test_configs.c. */
 static bool spills(const heed_problem *problem, const int *v)
 {
-    bool masked = heed_problem_masked(problem),
+    bool masked = heed_cuda_masked(problem),
          widest = heed_wgmma_value_columns(problem) == DIM_MAX;
     if (v[STEP_ORDER] == 2 && (widest || (problem->dim_qk > 128 && v[TILE_KEYS] > 96)))
         return true;
@@ -201,7 +202,7 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "stages must be a multiple of the key groups, with order 2 twice that or more";
     if (v[TURNS] != 1 && v[ROW_GROUPS] == 1)
         return "turns are for several row groups";
-    if (v[OWN_TILES] == 2 && (v[KEY_GROUPS] > 1 || !heed_problem_masked(problem)))
+    if (v[OWN_TILES] == 2 && (v[KEY_GROUPS] > 1 || !heed_cuda_masked(problem)))
         return "row groups of their own tiles are without key groups, under a mask";
     if (v[SCHEDULE] == 2 && v[KEY_GROUPS] > 1)
         return "key groups are for blocks of one item";
@@ -268,8 +269,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     result->launch.entry = "heed_attend";
     result->launch.threads = threads_of(v);
     result->launch.smem = smem_of(problem, v);
-    heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
-    return HEED_OK;
+    return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
 }
 
 const heed_algorithm heed_algorithm_cuda_wgmma = {
@@ -283,6 +283,7 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 'g', "SCHEDULE", { 1, 2, 3, 4 } } },
     .config_at = config_at,
     .config_count = TABLE,
+    .modifies = true,
     .legal = legal,
     .worthwhile = worthwhile,
     .cost = heed_wgmma_cost,

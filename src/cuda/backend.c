@@ -14,6 +14,7 @@
 
 #include "arrivals.h"
 #include "maps.h"
+#include "score.h"
 
 #define ALIGNED 16
 #define SEQ_STRIDE_MAX \
@@ -39,6 +40,9 @@ typedef struct cuda_plan {
     program combine;              /* after main, if that splits keys and does not merge by itself */
     heed_cuda_arrivals *arrivals; /* by which main merges, if it splits keys */
     bool strides_aligned;
+    bool pairs; /* main reads elements of operands two at a time */
+    int operand_count, source_count;
+    heed_cuda_operand operands[HEED_CUDA_OPERANDS_MAX];
     int64_t parts; /* rows of all splits: where their LSEs begin in the workspace, over dim_v */
 } cuda_plan;
 
@@ -210,6 +214,8 @@ static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
     bool aligned = cut.launch.aligned;
     made->parts = rows_of(&plan->problem) * cut.launch.splits;
     made->strides_aligned = main_can(&plan->problem, &cut.launch);
+    made->operand_count = heed_cuda_operands(&plan->problem, &made->source_count, made->operands);
+    made->pairs = heed_cuda_needs_of(&plan->problem).pairs;
     compilation all[2] = { { .plan = plan,
                              .kernel = cut.fallback_kernel ? cut.fallback_kernel : plan->kernel,
                              .config = aligned ? &cut.fallback : &plan->config },
@@ -259,7 +265,12 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
     if (status != HEED_OK)
         return status;
     const heed_problem *p = &(*plan)->problem;
-    if (!heed_cuda_fits(p, launch->rows, launch->splits, &why))
+    if ((*plan)->operands)
+        status = heed_fail(HEED_ERR_UNSUPPORTED,
+                           "%s: only built-in kernels change logits, hide keys by an operand or an "
+                           "expression, and add sinks",
+                           name);
+    else if (!heed_cuda_fits(p, launch->rows, launch->splits, &why))
         status = heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", name, why);
     else if ((launch->splits > 1 || launch->mapped) && !launch->aligned)
         status = heed_fail(HEED_ERR_INVALID, "%s: splits and maps need aligned tensors", name);
@@ -306,6 +317,13 @@ heed_device_launch heed_cuda_launch_of(const heed_plan *plan)
 
 /* ---- Executions ---- */
 
+static const void *address_of(const heed_cuda_operand *operand, const heed_buffers *buffers)
+{
+    const void *address;
+    memcpy(&address, (const char *)buffers + operand->buffer, sizeof address);
+    return address;
+}
+
 static heed_status check_pointers(heed_cuda *cuda, const heed_plan *plan,
                                   const heed_buffers *buffers)
 {
@@ -317,11 +335,27 @@ static heed_status check_pointers(heed_cuda *cuda, const heed_plan *plan,
         { "v", buffers->v },     { "o", buffers->o },
         { "lse", buffers->lse }, { "workspace", plan->workspace_size ? buffers->workspace : NULL }
     };
+    const cuda_plan *made = plan->code;
     heed_status status = HEED_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == HEED_OK; i++)
         if (all[i].pointer)
             status = heed_cuda_check_pointer(cuda, all[i].field, all[i].pointer);
+    for (int i = 0; i < made->operand_count && status == HEED_OK; i++)
+        status = heed_cuda_check_pointer(cuda, made->operands[i].name,
+                                         address_of(&made->operands[i], buffers));
     return status;
+}
+
+static void place_operands(heed_cuda_changes *changes, const heed_plan *plan,
+                           const heed_buffers *buffers)
+{
+    const cuda_plan *made = plan->code;
+    for (int i = 0; i < made->source_count; i++)
+        changes->sources[i].data = address_of(&made->operands[i], buffers);
+    if (plan->operands) {
+        changes->sinks = buffers->sinks;
+        changes->starts = buffers->starts;
+    }
 }
 
 /* Bytes from the first to the last element of K or V. */
@@ -355,6 +389,7 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
     args.v = buffers->v;
     args.o = buffers->o;
     args.lse = buffers->lse;
+    place_operands(&args.changes, plan, buffers);
     if (args.splits.value > 1) {
         args.partial = buffers->workspace;
         args.partial_lse = args.partial + made->parts * plan->problem.dim_v;
@@ -386,7 +421,12 @@ static bool aligned(const cuda_plan *made, const heed_buffers *buffers)
 {
     uintptr_t bits = (uintptr_t)buffers->q | (uintptr_t)buffers->k | (uintptr_t)buffers->v |
                      (uintptr_t)buffers->o;
-    return made->strides_aligned && bits % ALIGNED == 0;
+    bool pairs = true;
+    for (int i = 0; i < made->source_count && made->pairs; i++)
+        pairs = pairs && (uintptr_t)address_of(&made->operands[i], buffers) %
+                                 (unsigned)made->operands[i].unit ==
+                             0;
+    return made->strides_aligned && bits % ALIGNED == 0 && pairs;
 }
 
 /* The main program merges what it splits; where it has no counters, a second launch does. */

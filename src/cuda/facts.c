@@ -4,12 +4,14 @@
 #include "facts.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../plan.h"
 #include "../problem.h"
 #include "backend.h"
 #include "gpu.h"
+#include "score.h"
 
 /* The config that @text spells, or without one the best for the problem. */
 static heed_status choose_config(const heed_kernel *kernel, const char *text,
@@ -81,16 +83,56 @@ heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, 
     return heed_cuda_facts_for(name, problem, &gpu, facts);
 }
 
-void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *problem,
-                            const heed_define *defines, size_t count)
+/* A number that tells one program.cuh from another: what is compiled with the same macros is the
+ * same code. */
+static long long number_of(const char *text)
 {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return (long long)(hash >> 1);
+}
+
+static heed_status add_steps(heed_cuda_facts *facts, const heed_problem *problem, long long *number)
+{
+    char *text = malloc(HEED_CUDA_PROGRAM_SIZE);
+    if (!text)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for the steps of a problem");
+    size_t length = heed_cuda_print_program(problem, text, HEED_CUDA_PROGRAM_SIZE);
+    *number = number_of(text);
+    free(text);
+    if (length >= HEED_CUDA_PROGRAM_SIZE)
+        return heed_fail(HEED_ERR_UNSUPPORTED,
+                         "the steps from product to logit take %zu bytes; %d "
+                         "are the most",
+                         length, HEED_CUDA_PROGRAM_SIZE - 1);
+    facts->steps = true;
+    facts->problem = *problem;
+    return HEED_OK;
+}
+
+heed_status heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *problem,
+                                   const heed_define *defines, size_t count)
+{
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    long long number = 0;
+    heed_status status = HEED_OK;
+    if (needs.modifies || needs.hides)
+        status = add_steps(facts, problem, &number);
     const struct {
         heed_define define;
         bool always; /* else only if it is not 0, which kernels take it for without the macro */
     } common[] = {
-        { { "HEED_MASKED", heed_problem_masked(problem) }, true },
-        { { "HEED_HIDES_FIRST", heed_problem_hides_first(problem) }, false },
+        { { "HEED_MASKED", heed_cuda_masked(problem) }, true },
+        { { "HEED_HIDES_FIRST", heed_problem_hides_first(problem) || needs.starts }, false },
         { { "HEED_CHUNKED", problem->chunk != 0 }, false },
+        { { "HEED_CHANGES", needs.any }, false },
+        { { "HEED_MODIFIES", needs.modifies }, false },
+        { { "HEED_HIDES", needs.hides }, false },
+        { { "HEED_STARTS", needs.starts }, false },
+        { { "HEED_SINKS", needs.sinks }, false },
+        { { "HEED_PAIRS", needs.pairs && facts->launch.aligned }, false },
+        { { "HEED_PROGRAM", number }, false },
         { { "HEED_DIM_QK", problem->dim_qk }, true },
         { { "HEED_DIM_V", problem->dim_v }, true },
     };
@@ -100,6 +142,7 @@ void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *problem,
             facts->defines[facts->define_count++] = common[i].define;
     memcpy(facts->defines + facts->define_count, defines, count * sizeof *defines);
     facts->define_count += (int)count;
+    return status;
 }
 
 heed_build heed_cuda_facts_build(const heed_cuda_facts *facts, int arch)
@@ -107,6 +150,7 @@ heed_build heed_cuda_facts_build(const heed_cuda_facts *facts, int arch)
     return (heed_build){ .source = facts->source,
                          .defines = facts->defines,
                          .define_count = facts->define_count,
+                         .steps_of = facts->steps ? &facts->problem : NULL,
                          .arch = arch,
                          .registers = facts->launch.registers };
 }

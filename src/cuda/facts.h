@@ -19,6 +19,8 @@ struct heed_cuda_facts {
     const char *source;        /* name of an embedded source */
     heed_define defines[HEED_DEFINES_MAX];
     int define_count;
+    heed_problem problem; /* whose program.cuh the source includes, if @steps */
+    bool steps;
     heed_launch_facts launch;
 };
 
@@ -43,9 +45,10 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
                                      const heed_launch_facts *launch, const heed_cubin *cubin);
 
 /* heed_cuda_facts_define() sets the macros that say what @problem is to every kernel (head dims,
- * mask), and @count others, HEED_DEFINES_MAX in all at most. */
-void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *problem,
-                            const heed_define *defines, size_t count);
+ * mask, what changes logits), and @count others, HEED_DEFINES_MAX in all at most. Returns HEED_OK;
+ * HEED_ERR_UNSUPPORTED if its steps are too long a text; HEED_ERR_NO_MEMORY. */
+heed_status heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *problem,
+                                   const heed_define *defines, size_t count);
 
 /* heed_cuda_facts_build() returns the compilation that @facts describes for @arch; it points into
  * @facts. */

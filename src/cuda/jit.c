@@ -10,12 +10,13 @@
 
 #include "driver/nvrtc.h"
 #include "measure.h"
+#include "score.h"
 #include "sources.h"
 
 #define ARCH_MIN 50
 #define ARCH_MAX 999
 #define REGISTERS_MAX 255
-#define HEADERS_MAX 32
+#define HEADERS_MAX 40
 #define OPTION_SIZE 96
 #define OPTIONS_MAX (HEED_DEFINES_MAX + HEED_FOLDERS_MAX + 8)
 #define FOLDER_SIZE (PATH_MAX + 16)
@@ -34,6 +35,7 @@ typedef struct jit_job {
     const char *header_texts[HEADERS_MAX];
     const char *header_names[HEADERS_MAX];
     int header_count;
+    char steps[HEED_CUDA_PROGRAM_SIZE]; /* one of them */
 } jit_job;
 
 /* -------------------------------------------------------------------------- */
@@ -149,19 +151,28 @@ static heed_status choose_options(jit_job *job)
     return add_folders(job);
 }
 
+static heed_status add_header(jit_job *job, const heed_source *source)
+{
+    if (job->header_count == HEADERS_MAX)
+        return heed_fail(HEED_ERR_INVALID, "more than %d headers", HEADERS_MAX);
+    job->header_texts[job->header_count] = source->text;
+    job->header_names[job->header_count] = source->name;
+    job->headers[job->header_count++] = *source;
+    return HEED_OK;
+}
+
 static heed_status choose_headers(jit_job *job)
 {
     heed_source source;
-    for (size_t i = 0; heed_source_at(i, &source); i++) {
-        if (!heed_source_is_header(&source))
-            continue;
-        if (job->header_count == HEADERS_MAX)
-            return heed_fail(HEED_ERR_INVALID, "more than %d headers", HEADERS_MAX);
-        job->header_texts[job->header_count] = source.text;
-        job->header_names[job->header_count] = source.name;
-        job->headers[job->header_count++] = source;
-    }
-    return HEED_OK;
+    heed_status status = HEED_OK;
+    for (size_t i = 0; heed_source_at(i, &source) && status == HEED_OK; i++)
+        if (heed_source_is_header(&source))
+            status = add_header(job, &source);
+    if (status != HEED_OK || !job->build->steps_of)
+        return status;
+    source = (heed_source){ .name = "program.cuh", .text = job->steps };
+    source.size = heed_cuda_print_program(job->build->steps_of, job->steps, sizeof job->steps);
+    return add_header(job, &source);
 }
 
 static heed_cache_part part_of(const char *text)

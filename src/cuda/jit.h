@@ -24,9 +24,10 @@ typedef struct heed_define {
 typedef struct heed_build {
     const char *source; /* name of an embedded source, such as "attn_mma.cu" */
     const heed_define *defines;
-    int define_count;           /* at most HEED_DEFINES_MAX */
-    int arch;                   /* compute capability, 10 * major + minor: 80, 89, 90 */
-    int registers;              /* cap per thread; 0: none */
+    int define_count;             /* at most HEED_DEFINES_MAX */
+    const heed_problem *steps_of; /* program.cuh has its steps (score.h); NULL: there is none */
+    int arch;                     /* compute capability, 10 * major + minor: 80, 89, 90 */
+    int registers;                /* cap per thread; 0: none */
     bool fresh;                 /* without the cache, whose keys do not know the files of others */
     const char *const *folders; /* with headers of others, searched in this order */
     int folder_count;           /* at most HEED_FOLDERS_MAX; if any, the build must be fresh */

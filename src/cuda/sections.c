@@ -2,6 +2,7 @@
  * sections.c - how many key/value heads blocks work on at a time, by simulating who gets which
  */
 #include "backend.h"
+#include "score.h"
 
 /* Key/value heads that may be worked on at the same time. Without a mask one after another, so that
  * the blocks of a head share its K and V in the L2. Under a mask the longest blocks of all heads
@@ -14,7 +15,7 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
                           const heed_launch_facts *launch)
 {
     int64_t heads = problem->batch * problem->heads_kv;
-    if (!heed_problem_masked(problem))
+    if (!heed_cuda_masked(problem))
         return 1;
     const heed_order_costs *costs = gpu->costs->order;
     double flops = gpu->multiprocessors * gpu->clock * costs->operations;
@@ -85,7 +86,7 @@ int64_t heed_cuda_section(const heed_problem *problem, const heed_gpu *gpu,
     bool at_once = blocks * heads <= gpu->multiprocessors;
     if (at_once && launch->resident > 1)
         return 1;
-    if (!heed_problem_masked(problem) || !launch->in_turn || !launch->mapped ||
+    if (!heed_cuda_masked(problem) || !launch->in_turn || !launch->mapped ||
         gpu->multiprocessors > BLOCKS_MAX)
         return heed_div_up(heads, heed_div_up(heads, most_heads(problem, gpu, launch)));
     if (at_once)

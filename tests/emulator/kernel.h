@@ -34,6 +34,14 @@ typedef struct emulated_config {
     const emulated_kernel *negative; /* aligned, where the scale is; NULL: the same */
 } emulated_config;
 
+/* A config for problems with these words of a spec, whose program.cuh is in the folder @name. */
+typedef struct emulated_change {
+    emulated_config config;
+    const char *name;
+    const char *words;
+} emulated_change;
+extern const emulated_change emulated_changed[]; /* ends with NULLs */
+
 /* The kernels as they are, and builds that are worse on purpose (ablate.cuh). Both end with NULLs.
  */
 extern const emulated_config emulated_configs[];

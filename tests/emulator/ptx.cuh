@@ -195,6 +195,36 @@ HEED_DEVICE heed_u32x4 ptx_ld_global_nc_16(const void *p)
     return ptx_ld_global_16(p);
 }
 
+HEED_DEVICE u32 ptx_ld_operand_1(const void *p)
+{
+    emulator_check_global(p, 1);
+    return *(const u8 *)p;
+}
+
+HEED_DEVICE u32 ptx_ld_operand_2(const void *p)
+{
+    u16 r;
+    emulator_check_global(p, 2);
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+
+HEED_DEVICE u32 ptx_ld_operand_4(const void *p)
+{
+    u32 r;
+    emulator_check_global(p, 4);
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+
+HEED_DEVICE heed_u32x2 ptx_ld_operand_8(const void *p)
+{
+    heed_u32x2 r;
+    emulator_check_global(p, 8);
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+
 HEED_DEVICE u16 ptx_ld_global_u16(const void *p)
 {
     u16 r;
@@ -411,6 +441,26 @@ HEED_DEVICE float ptx_max(float x, float y)
     return fmaxf(x, y);
 }
 
+HEED_DEVICE float ptx_exp(float x)
+{
+    return expf(x);
+}
+
+HEED_DEVICE float ptx_log(float x)
+{
+    return logf(x);
+}
+
+HEED_DEVICE float ptx_sqrt(float x)
+{
+    return sqrtf(x);
+}
+
+HEED_DEVICE float ptx_floor(float x)
+{
+    return floorf(x);
+}
+
 /* ---- 16-bit floats ---- */
 
 HEED_DEVICE float ptx_f16_to_f32(u16 x)
@@ -506,6 +556,10 @@ HEED_DEVICE u32 ptx_fma_f16x2(u32 x, u32 y, u32 z)
 #define ptx_cp_async_wait(n) (EMULATOR_HERE, ptx_cp_async_wait(n))
 #define ptx_ld_global_16(p) (EMULATOR_HERE, ptx_ld_global_16(p))
 #define ptx_ld_global_nc_16(p) (EMULATOR_HERE, ptx_ld_global_nc_16(p))
+#define ptx_ld_operand_1(p) (EMULATOR_HERE, ptx_ld_operand_1(p))
+#define ptx_ld_operand_2(p) (EMULATOR_HERE, ptx_ld_operand_2(p))
+#define ptx_ld_operand_4(p) (EMULATOR_HERE, ptx_ld_operand_4(p))
+#define ptx_ld_operand_8(p) (EMULATOR_HERE, ptx_ld_operand_8(p))
 #define ptx_ld_global_u16(p) (EMULATOR_HERE, ptx_ld_global_u16(p))
 #define ptx_ld_global_f32(p) (EMULATOR_HERE, ptx_ld_global_f32(p))
 #define ptx_st_global_16(p, x) (EMULATOR_HERE, ptx_st_global_16(p, x))

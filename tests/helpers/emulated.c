@@ -15,6 +15,7 @@
 #include "cuda/backend.h"
 #include "cuda/gpu.h"
 #include "cuda/maps.h"
+#include "cuda/score.h"
 #include "emulator/map.h"
 #include "problem.h"
 
@@ -40,6 +41,39 @@ static bool is_aligned(const void *data, const heed_strides *strides)
            strides->head % 8 == 0;
 }
 
+static const void *address_of(const heed_cuda_operand *operand, const heed_buffers *buffers)
+{
+    const void *address;
+    memcpy(&address, (const char *)buffers + operand->buffer, sizeof address);
+    return address;
+}
+
+static void place_operands(heed_cuda_changes *changes, const heed_problem *problem,
+                           const heed_buffers *buffers)
+{
+    heed_cuda_operand operands[HEED_CUDA_OPERANDS_MAX];
+    int sources;
+    heed_cuda_operands(problem, &sources, operands);
+    for (int i = 0; i < sources; i++)
+        changes->sources[i].data = address_of(&operands[i], buffers);
+    changes->sinks = buffers->sinks;
+    changes->starts = buffers->starts;
+}
+
+/* May operands be read two elements at a time? */
+static bool has_pairs(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_cuda_operand operands[HEED_CUDA_OPERANDS_MAX];
+    heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    int sources;
+    bool pairs = needs.pairs || !(needs.modifies || needs.hides);
+    heed_cuda_operands(problem, &sources, operands);
+    for (int i = 0; i < sources; i++)
+        pairs = pairs &&
+                (uintptr_t)address_of(&operands[i], buffers) % (size_t)operands[i].unit == 0;
+    return pairs;
+}
+
 #define MULTIPROCESSORS 2
 
 /* The host's facts about an imaginary device, on which under a mask two heads are worked on at a
@@ -61,6 +95,7 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
     args.v = buffers->v;
     args.o = buffers->o;
     args.lse = buffers->lse;
+    place_operands(&args.changes, &it->problem, buffers);
     return args;
 }
 
@@ -252,7 +287,8 @@ static heed_status run(void *data, const heed_buffers *buffers)
     emulated *it = data;
     const heed_problem *p = &it->problem;
     bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
-                   is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o);
+                   is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o) &&
+                   has_pairs(p, buffers);
     const emulated_config *config = it->config;
     const emulated_kernel *kernel = !aligned                           ? config->unaligned
                                     : p->scale < 0 && config->negative ? config->negative

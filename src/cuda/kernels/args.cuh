@@ -26,6 +26,28 @@ typedef struct heed_cuda_divisor {
     unsigned shift;
 } heed_cuda_divisor;
 
+/* Where a step of a program reads: the addresses of elements are index * stride, summed up, the
+ * stride of the last index being 1. Of bits the last index counts bits, strides count words. */
+typedef struct heed_cuda_source {
+    const void *data;
+    long long stride[3];
+    int last[4]; /* the largest index along each dimension */
+} heed_cuda_source;
+
+#define HEED_CUDA_SOURCES 8
+
+/* What changes logits, hides keys and adds sinks (score.cuh). */
+typedef struct heed_cuda_changes {
+    float natural; /* the logit, but for its sign, that a product of 1 is; */
+    float inverse; /* 1 / natural; */
+    float unit;    /* and the one that a score of 1 is when it has been changed */
+    const float *sinks; /* of query heads, those of batch elements so far apart */
+    long long sink_stride;
+    const int *starts; /* of queries, likewise */
+    long long start_stride;
+    heed_cuda_source sources[HEED_CUDA_SOURCES];
+} heed_cuda_changes;
+
 typedef struct heed_cuda_args {
     const void *q;
     const void *k;
@@ -54,6 +76,9 @@ typedef struct heed_cuda_args {
     unsigned blocks;           /* of rows, per key/value head */
     float scale;               /* of the logits, without its sign, times log2(e) */
     unsigned negate;           /* 1: the scale is negative */
+#if !defined __CUDACC__ || HEED_CHANGES
+    heed_cuda_changes changes; /* only what is compiled for them is told of them */
+#endif
 } heed_cuda_args;
 
 #endif /* HEED_ARGS_CUH */

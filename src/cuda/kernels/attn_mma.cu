@@ -175,7 +175,7 @@ HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
 {
     ptx_cp_async_wait(HEED_STAGES - 2);
-    if (HEED_MASKED && !fast && is_partial(w, j) && !ABLATED(ABLATE_NO_STAGING))
+    if (HEED_MASKED && (HEED_HIDES || (!fast && is_partial(w, j))) && !ABLATED(ABLATE_NO_STAGING))
         clean_v(&w->at, stage_of(w, j) + K_BYTES, w->bad_smem, tile_key(&w->at, j));
     group_barrier(&w->at);
     load_step(w, j + HEED_STAGES - 1, fast, aligned);
@@ -198,7 +198,7 @@ HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
     return direct_source(w, w->v, 2 * w->args->v_stride.seq, j,
-                         HEED_MASKED && !fast && is_partial(w, j));
+                         HEED_MASKED && (HEED_HIDES || (!fast && is_partial(w, j))));
 #else
     (void)fast;
     return stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16);
@@ -229,8 +229,8 @@ HEED_DEVICE void sum_scores(const walk *w, half_sum s[ROWS16][KEYS8], u32 j)
         score_columns(w, s, q_lane, k, kk);
 }
 
-/* The scores of tile j. */
-HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
+/* The scores of tile j. @whole: it has all its keys. */
+HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j, const int whole)
 {
 #if HEED_ACC16
     half_sum sums[ROWS16][KEYS8];
@@ -239,7 +239,7 @@ HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 #else
     sum_scores(w, s, j);
 #endif
-    modify_scores(w->args, &w->at, s, tile_key(&w->at, j));
+    modify_scores(w->args, &w->at, s, tile_key(&w->at, j), whole);
 }
 
 #if HEED_STEP_ORDER == 1
@@ -251,7 +251,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
     advance(w, j, fast, aligned);
     if (!fast && warp_limit(w->args, &w->at) <= tile_key(&w->at, j))
         return;
-    score(w, s, j);
+    score(w, s, j, fast);
     if (!fast && is_partial(w, j))
         mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
     raise_max(st, s, w->args->scale);
@@ -301,7 +301,7 @@ HEED_DEVICE void step(walk *w, state *st, float s[ROWS16][KEYS8][4], float next[
         for (int nt = kk * KEYS8 / QK16; nt < (kk + 1) * KEYS8 / QK16; nt++)
             exponentiate(st, &p, s, w->args->scale, nt);
     }
-    modify_scores(w->args, &w->at, next, tile_key(&w->at, j + 1));
+    modify_scores(w->args, &w->at, next, tile_key(&w->at, j + 1), fast);
     multiply_v(st, &p, v_source(w, j, fast));
 }
 
@@ -319,7 +319,7 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
     float even[ROWS16][KEYS8][4], odd[ROWS16][KEYS8][4];
     u32 j = 0;
     if (w->tiles > 0)
-        score(w, even, 0);
+        score(w, even, 0, 0);
     HEED_NO_UNROLL
     for (; HEED_HIDES_FIRST && j < late_tiles(w->args, &w->at); j += 2)
         two_steps(w, st, even, odd, j, aligned);
@@ -393,10 +393,13 @@ HEED_DEVICE void store(const walk *w, const place *at, state *st, const int alig
         store_partial(w->args, at, st);
         return;
     }
+    u32 own = HEED_SINKS ? given_up(st) : 0; /* by their own sums */
+    add_sinks(w->args, at, st);
     store_lse(w->args, at, st);
     if (HEED_KEY_GROUPS == 1 && O_MOVES)
         ptx_barrier();
-    u32 own = given_up(st);
+    if (!HEED_SINKS)
+        own = given_up(st);
     store_o(w->args, at, st, w->q_smem, aligned);
     if (ptx_vote_any(own))
         remake_own(w->args, own);
@@ -431,8 +434,11 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
 {
     walk w;
     state st;
+    if (HEED_STARTS) /* they are read to know where */
+        ptx_griddepcontrol_wait();
     locate(&w, args);
-    ptx_griddepcontrol_wait();
+    if (!HEED_STARTS)
+        ptx_griddepcontrol_wait();
     ptx_griddepcontrol_launch();
     u32 begin = delay_begin();
     fill_pipeline(&w, aligned);

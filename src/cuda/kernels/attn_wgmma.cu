@@ -101,6 +101,7 @@ HEED_DEVICE void finish(walk *w, state *st)
     place *at = &w->at;
     normalize(st);
     u32 own = given_up(&w->m->args, at, st);
+    add_sinks(&w->m->args, at, st);
     if (HEED_MASKED && HEED_SCHEDULE == 2)
         ptx_mbarrier_arrive(done_barrier());
     store_o(w->m, at, st, w->round, own, w->q);
@@ -226,7 +227,7 @@ ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_a
     } else {
         if (CONSUMERS > 1)
             ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
-        if (RESIDENT > 1)
+        if (RESIDENT > 1 || HEED_CHANGES)
             ptx_griddepcontrol_wait(); /* asking barriers meanwhile would keep others from working
                                         */
         u32 began = delay_begin();

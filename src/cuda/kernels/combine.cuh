@@ -115,7 +115,10 @@ HEED_DEVICE void weigh_parts(const parts *from, merged *m, const float lse[COMBI
 HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, const merged *m,
                                 u32 r)
 {
-    float factor = m->sum[r] == 0.0f ? 0.0f : ptx_rcp(m->sum[r]);
+    float factor = m->sum[r] == 0.0f ? 0.0f : ptx_rcp(m->sum[r]), top = m->top[r], sum = m->sum[r];
+#if HEED_SINKS
+    factor *= add_sink(args, head, row, &top, &sum);
+#endif
     u8 *to = (u8 *)args->o + 2 * row_offset(args, head, args->o_stride, row);
     HEED_UNROLL
     for (u32 c = 0; c < COMBINE_COLUMNS; c++) {
@@ -125,8 +128,7 @@ HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, c
     }
     if (args->lse && ptx_lane() == 0)
         ptx_st_global_f32(args->lse + lse_offset(args, head, row),
-                          m->sum[r] == 0.0f ? -ptx_infinity()
-                                            : (m->top[r] + ptx_lg2(m->sum[r])) * LN_2);
+                          sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
 }
 
 /* Makes rows of @head anew, those whose bits are set in @anew: the whole warp, whose lanes have

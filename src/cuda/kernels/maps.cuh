@@ -34,9 +34,9 @@ typedef struct heed_cuda_map {
  */
 typedef struct heed_cuda_mapped_args {
     heed_cuda_map q, k, v, o;
-    heed_cuda_args args;
     heed_cuda_divisor share; /* 1 where groups are whole */
     unsigned ahead;          /* 1: blocks begin while the launch ahead of this one still works */
+    heed_cuda_args args;     /* last: its own end is not always there */
 } heed_cuda_mapped_args;
 
 #endif /* HEED_MAPS_CUH */

@@ -43,7 +43,7 @@ HEED_DEVICE tile_range block_tiles(const heed_cuda_args *args, const place *at)
 {
     u32 last = at->row + HEED_BLOCK_ROWS < args->rows ? at->row + HEED_BLOCK_ROWS - 1
                                                       : args->rows - 1;
-    return visible_tiles(args, at->row, last, HEED_TILE_KEYS);
+    return visible_tiles(args, at->batch, at->row, last, HEED_TILE_KEYS);
 }
 
 HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)

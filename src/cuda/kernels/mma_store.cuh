@@ -86,6 +86,9 @@ HEED_DEVICE void normalize(state *st)
     }
 }
 
+/* May rows not see their columns' first bad keys, but others? */
+#define LOSES_ROWS (HEED_HIDES_FIRST || HEED_HIDES)
+
 /* Makes NaN what depends on a value of V that clean_v() took out. */
 HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u32 bad_smem)
 {
@@ -96,7 +99,7 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
         least = bad[i / 2][i % 2] < least ? bad[i / 2][i % 2] : least;
     }
     /* Where rows may have to be made anew, all lanes go on that have some of theirs. */
-    if (HEED_HIDES_FIRST ? !ptx_vote_any(least != NO_KEY) : least == NO_KEY)
+    if (LOSES_ROWS ? !ptx_vote_any(least != NO_KEY) : least == NO_KEY)
         return;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
@@ -104,10 +107,10 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
         for (int h = 0; h < 2; h++) {
             /* A row without any weight is zero, whatever its values are. One that does not see a
              * column's first bad key may see another one: its sum becomes NaN, so that it is made
-             * anew. */
+             * anew. So it is where steps may hide any key. */
             key_range seen = row_keys(args, at, mt, h);
             u32 limit = st->sum[mt][h] == 0.0f ? 0 : seen.end;
-            float unsure = 0.0f;
+            float unsure = HEED_HIDES && least < limit ? 1.0f : 0.0f;
             HEED_UNROLL
             for (int i = 0; i < V8 * 2; i++) {
                 if (bad[i / 2][i % 2] < limit)
@@ -115,7 +118,7 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
                 if (HEED_HIDES_FIRST && bad[i / 2][i % 2] < seen.begin)
                     unsure = 1.0f;
             }
-            if (!HEED_HIDES_FIRST)
+            if (!LOSES_ROWS)
                 continue;
             unsure = ptx_max(unsure, ptx_shfl_xor(unsure, 1));
             unsure = ptx_max(unsure, ptx_shfl_xor(unsure, 2));
@@ -123,6 +126,28 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
                 st->sum[mt][h] = ptx_as_f32(0x7fffffffu);
         }
     }
+}
+
+/* Adds the sinks of rows that see their last key here. */
+HEED_DEVICE void add_sinks(const heed_cuda_args *args, const place *at, state *st)
+{
+#if HEED_SINKS
+    HEED_UNROLL
+    for (int i = 0; i < 2 * ROWS16; i++) {
+        int mt = i / 2, h = i % 2;
+        float factor = add_sink(args, at->head, row_of(at, mt, h), &st->max[mt][h],
+                                &st->sum[mt][h]);
+        HEED_UNROLL
+        for (int dt = 0; dt < V8; dt++) {
+            st->o[mt][dt][2 * h] *= factor;
+            st->o[mt][dt][2 * h + 1] *= factor;
+        }
+    }
+#else
+    (void)args;
+    (void)at;
+    (void)st;
+#endif
 }
 
 /* The logarithm of a row's sum, to base 2. */

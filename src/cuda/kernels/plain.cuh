@@ -18,7 +18,7 @@
 #define HEED_PLAIN_CUH
 
 #include "ablate.cuh"
-#include "rows.cuh"
+#include "score.cuh"
 
 /* 0 float32, 1 float16, 2 bfloat16 */
 #ifndef HEED_TYPE
@@ -116,9 +116,8 @@ HEED_DEVICE u32 plain_column(u32 c)
     return ABLATED(ABLATE_STRIDED) ? ptx_lane() * PLAIN_COLUMNS + c : c * 32 + ptx_lane();
 }
 
-/* The logit of @key, which is at @k, in a row of @head, which is at @q; but for the scale without
- * its sign. */
-HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k, u32 head, u32 row, u32 key)
+/* The product of a row, which is at @q, with the key at @k, with the sign of the scale. */
+HEED_DEVICE float plain_product(const heed_cuda_args *args, i64 q, i64 k)
 {
     float sum[PLAIN_CHAINS] = { 0.0f, 0.0f };
     PLAIN_LOOP
@@ -133,7 +132,7 @@ HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k, u32 head
         }
     }
     float all = sum[0] + sum[1];
-    return modify_score(args, args->negate ? -all : all, head, row, key);
+    return args->negate ? -all : all;
 }
 
 /* A warp's partial result of its row; @o is relative to nothing once the row is finished. */
@@ -143,6 +142,9 @@ typedef struct plain_row {
     float max;                   /* of the scores */
     float sum;                   /* of exponentials relative to it, */
     float part_sum;              /* and of the last steps */
+#if HEED_SINKS
+    float lse; /* with the sink */
+#endif
 } plain_row;
 
 HEED_DEVICE void plain_clear(float o[PLAIN_COLUMNS], float *sum)
@@ -171,9 +173,10 @@ HEED_DEVICE void plain_scale(float o[PLAIN_COLUMNS], float *sum, float factor)
         o[c] *= factor;
 }
 
-/* Takes the 32 keys from @key on; the row sees those below @end. @own is the lane's score. */
+/* Takes the 32 keys from @key on; the row sees those below @end, but for those that steps hide.
+ * @own is the lane's score, @sees whether its key is seen. */
 HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32 key, u32 end,
-                           float own)
+                           float own, int sees)
 {
     float max = ptx_max(st->max, warp_max(own)), o[PLAIN_COLUMNS];
     float base = max == -ptx_infinity() ? 0.0f : max;
@@ -185,12 +188,16 @@ HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32
         plain_scale(st->part_o, &st->part_sum, factor);
     }
     st->part_sum += warp_sum(weight);
+    if (HEED_HIDES && !sees)
+        weight = -1.0f; /* no weight is that */
     HEED_UNROLL
     for (int c = 0; c < PLAIN_COLUMNS; c++)
         o[c] = 0.0f;
     PLAIN_LOOP
     for (u32 j = 0; j < 32 && key + j < end; j++) {
         float p = ptx_shfl_idx(weight, (int)j);
+        if (HEED_HIDES && p < 0.0f)
+            continue;
         i64 row = v + (i64)(key + j) * args->v_stride.seq;
         HEED_UNROLL
         for (int c = 0; c < PLAIN_COLUMNS; c++) {
@@ -208,6 +215,60 @@ HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32
         plain_fold(st);
 }
 
+/* What is to be known of a key that the row may see: does it, and with what score? */
+typedef struct plain_key {
+    float score;
+    int sees;
+} plain_key;
+
+/* Key @key, which is at @k, in the row that is at @q; those from @end on it does not see. */
+HEED_DEVICE plain_key plain_look(const heed_cuda_args *args, i64 q, i64 k, u32 batch, u32 head,
+                                 u32 row, u32 key, u32 end)
+{
+    plain_key found;
+    found.score = -ptx_infinity();
+    found.sees = key < end;
+#if HEED_MODIFIES || HEED_HIDES
+    score_row steps = find_score_row(args, batch, head, row, key / 32 * 32, key % 32);
+    if (HEED_HIDES && found.sees)
+        found.sees = is_visible(args, &steps, 0, 1, 0);
+#endif
+    if (found.sees)
+        found.score = plain_product(args, q, k + (i64)key * args->k_stride.seq);
+#if HEED_MODIFIES
+    if (found.sees)
+        found.score = score_of(args, &steps, found.score, 0, 1, 0);
+#endif
+    (void)batch;
+    (void)head;
+    (void)row;
+    return found;
+}
+
+#if HEED_SINKS
+
+/* Adds the sink. The weights so far are relative to the maximum, which may be too far from zero to
+ * be told from the sink in base 2. */
+HEED_DEVICE void plain_add_sink(const heed_cuda_args *args, plain_row *st, u32 head, u32 row)
+{
+    const heed_cuda_changes *changes = &args->changes;
+    float sink = row_sink(args, head, row);
+    st->lse = sink;
+    if (st->sum == 0.0f)
+        return;
+    float apart = ptx_fms(st->max, changes->unit, sink) * LOG2_E; /* the maximum from the sink */
+    float own = apart < 0.0f ? ptx_ex2(apart) : 1.0f;
+    float all = st->sum * own + (apart < 0.0f ? 1.0f : ptx_ex2(-apart));
+    HEED_UNROLL
+    for (int c = 0; c < PLAIN_COLUMNS; c++)
+        st->o[c] *= st->sum * own / all;
+    if (!(apart < 0.0f))
+        st->lse = st->max * changes->unit;
+    st->lse += ptx_lg2(all) * LN_2;
+}
+
+#endif
+
 /* A row of @head, whose keys and values are those of @head_kv of @batch, as the tensors count them.
  */
 HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 head, u32 row,
@@ -216,33 +277,44 @@ HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 hea
     i64 q = row_offset(args, head, args->q_stride, row);
     i64 k = batch * args->k_stride.batch + head_kv * args->k_stride.head;
     i64 v = batch * args->v_stride.batch + head_kv * args->v_stride.head;
-    key_range keys = visible_keys(args, find_row(args, row).query);
+    key_range keys = seen_keys(args, batch, find_row(args, row).query);
     st->max = -ptx_infinity();
     plain_clear(st->o, &st->sum);
     plain_clear(st->part_o, &st->part_sum);
     PLAIN_KEY_LOOP
     for (u32 key = keys.begin; key < keys.end; key += 32) {
-        u32 own = key + ptx_lane();
         if (ABLATED(ABLATE_EXTRA_BARRIER))
             ptx_warp_barrier();
-        float score = own < keys.end
-                          ? plain_score(args, q, k + (i64)own * args->k_stride.seq, head, row, own)
-                          : -ptx_infinity();
-        plain_add(args, st, v, key, keys.end, score);
+        plain_key own = plain_look(args, q, k, batch, head, row, key + ptx_lane(), keys.end);
+        if (HEED_HIDES && !ptx_vote_any(own.sees))
+            continue;
+        plain_add(args, st, v, key, keys.end, own.score, own.sees);
     }
     plain_fold(st);
     HEED_UNROLL
     for (int c = 0; c < PLAIN_COLUMNS; c++)
         st->o[c] = st->sum == 0.0f ? 0.0f : st->o[c] / st->sum;
+#if HEED_SINKS
+    plain_add_sink(args, st, head, row);
+#endif
+}
+
+/* The logarithm of the sum, in natural units. */
+HEED_DEVICE float plain_lse(const heed_cuda_args *args, const plain_row *st)
+{
+#if HEED_SINKS
+    (void)args;
+    return st->lse;
+#else
+    return st->sum == 0.0f ? -ptx_infinity()
+                           : ptx_fma(st->max, args->scale * LN_2, ptx_lg2(st->sum) * LN_2);
+#endif
 }
 
 HEED_DEVICE void plain_store_lse(const heed_cuda_args *args, const plain_row *st, u32 head, u32 row)
 {
     if (args->lse && ptx_lane() == 0)
-        ptx_st_global_f32(args->lse + lse_offset(args, head, row),
-                          st->sum == 0.0f
-                              ? -ptx_infinity()
-                              : ptx_fma(st->max, args->scale * LN_2, ptx_lg2(st->sum) * LN_2));
+        ptx_st_global_f32(args->lse + lse_offset(args, head, row), plain_lse(args, st));
 }
 
 /* Makes and stores a row of @head. */

@@ -105,6 +105,28 @@ HEED_DEVICE float ptx_max(float x, float y)
     return r;
 }
 
+/* What the compiler makes several instructions of: exp, log, sqrt and floor, to 2 units in the last
+ * place or better. */
+HEED_DEVICE float ptx_exp(float x)
+{
+    return expf(x);
+}
+
+HEED_DEVICE float ptx_log(float x)
+{
+    return logf(x);
+}
+
+HEED_DEVICE float ptx_sqrt(float x)
+{
+    return sqrtf(x);
+}
+
+HEED_DEVICE float ptx_floor(float x)
+{
+    return floorf(x);
+}
+
 /* ---- 16-bit floats. Conversions round to nearest even; too large values become infinity. ---- */
 
 /* cvt.f32.f16 */

@@ -184,6 +184,36 @@ HEED_DEVICE heed_u32x4 ptx_ld_global_nc_16(const void *p)
     return r;
 }
 
+/* ld.global.u8, u16, u32 and v2.u32, of operands, which nobody writes while the kernel reads them:
+ * the compiler may read once what is read twice, earlier, or not at all. */
+HEED_DEVICE u32 ptx_ld_operand_1(const void *p)
+{
+    u32 r;
+    asm("ld.global.u8 %0, [%1];" : "=r"(r) : "l"(p));
+    return r;
+}
+
+HEED_DEVICE u32 ptx_ld_operand_2(const void *p)
+{
+    u16 r;
+    asm("ld.global.u16 %0, [%1];" : "=h"(r) : "l"(p));
+    return r;
+}
+
+HEED_DEVICE u32 ptx_ld_operand_4(const void *p)
+{
+    u32 r;
+    asm("ld.global.u32 %0, [%1];" : "=r"(r) : "l"(p));
+    return r;
+}
+
+HEED_DEVICE heed_u32x2 ptx_ld_operand_8(const void *p)
+{
+    heed_u32x2 r;
+    asm("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(r.v[0]), "=r"(r.v[1]) : "l"(p));
+    return r;
+}
+
 /* ld.global.u16 */
 HEED_DEVICE u16 ptx_ld_global_u16(const void *p)
 {

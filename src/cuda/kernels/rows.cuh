@@ -40,6 +40,11 @@ typedef struct key_range {
 #define HEED_CHUNKED 0
 #endif
 
+/* Has each query a first key of its own? */
+#ifndef HEED_STARTS
+#define HEED_STARTS 0
+#endif
+
 HEED_DEVICE u32 clip_key(const heed_cuda_args *args, i64 key)
 {
     if (key < 0)
@@ -72,6 +77,23 @@ HEED_DEVICE key_range visible_keys(const heed_cuda_args *args, u32 i)
     return keys;
 }
 
+/* Of those the ones that starts leave, of query @i of @batch, which may be beyond the last one. */
+HEED_DEVICE key_range seen_keys(const heed_cuda_args *args, u32 batch, u32 i)
+{
+    key_range keys = visible_keys(args, i);
+#if HEED_STARTS
+    const heed_cuda_changes *changes = &args->changes;
+    i64 query = i < args->seq_q ? i : args->seq_q - 1;
+    u32 start = ptx_ld_operand_4(changes->starts + batch * changes->start_stride + query);
+    u32 begin = clip_key(args, (i32)start);
+    keys.begin = keys.begin < begin ? begin : keys.begin;
+    keys.begin = keys.begin < keys.end ? keys.begin : keys.end;
+#else
+    (void)batch;
+#endif
+    return keys;
+}
+
 /* Tiles of keys from @begin on, up to @end and without it. Those from @full_begin up to @full_end
  * are seen as a whole by all rows in question; others of them need a mask. */
 typedef struct tile_range {
@@ -79,8 +101,8 @@ typedef struct tile_range {
     u32 full_end, end;
 } tile_range;
 
-/* Those of @keys keys that the rows from @first to @last look at. */
-HEED_DEVICE tile_range visible_tiles(const heed_cuda_args *args, u32 first, u32 last,
+/* Those of @keys keys that the rows from @first to @last, of @batch, look at. */
+HEED_DEVICE tile_range visible_tiles(const heed_cuda_args *args, u32 batch, u32 first, u32 last,
                                      const u32 keys)
 {
     tile_range tiles;
@@ -88,25 +110,14 @@ HEED_DEVICE tile_range visible_tiles(const heed_cuda_args *args, u32 first, u32 
     tiles.full_end = visible_keys(args, divide(first, args->group)).end / keys;
     tiles.begin = tiles.full_begin = 0;
     if (HEED_HIDES_FIRST) {
-        tiles.begin = visible_keys(args, divide(first, args->group)).begin / keys;
-        u32 begin = visible_keys(args, divide(last, args->group)).begin;
+        tiles.begin = seen_keys(args, batch, divide(first, args->group)).begin / keys;
+        u32 begin = seen_keys(args, batch, divide(last, args->group)).begin;
         tiles.full_begin = (begin + (keys - 1)) / keys;
+        if (HEED_STARTS && tiles.full_begin < tiles.begin) /* starts that decrease, against rules */
+            tiles.full_begin = tiles.begin;
     }
+    (void)batch;
     return tiles;
-}
-
-/* Is modify_score() more than nothing? */
-#define HEED_MODIFIES 0
-
-/* The hook for what changes logits: the score of a key, which is its product with the row of @head,
- * not yet multiplied by args->scale nor masked. */
-HEED_DEVICE float modify_score(const heed_cuda_args *args, float score, u32 head, u32 row, u32 key)
-{
-    (void)args;
-    (void)head;
-    (void)row;
-    (void)key;
-    return score;
 }
 
 /* Where a row is along the sequence, and among the query heads of its group. */

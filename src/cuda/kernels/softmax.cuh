@@ -53,28 +53,39 @@ HEED_DEVICE void clear(state *st)
     }
 }
 
-/* Changes the scores of a tile that begins with @key, where something changes scores. */
+/* Changes the scores of a tile that begins with @key, and takes those out whose keys steps hide.
+ * @whole: the tile has all its keys. */
 HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
-                               float s[ROWS16][KEYS8][4], u32 key)
+                               float s[ROWS16][KEYS8][4], u32 key, const int whole)
 {
-    if (!HEED_MODIFIES)
-        return;
+#if HEED_MODIFIES || HEED_HIDES
     HEED_UNROLL
-    for (int mt = 0; mt < ROWS16; mt++) {
+    for (int i = 0; i < 2 * ROWS16; i++) {
+        score_row row = find_score_row(args, at->batch, at->head, row_of(at, i / 2, i % 2), key,
+                                       at->lane % 4 * 2);
         HEED_UNROLL
-        for (int nt = 0; nt < KEYS8; nt++) {
-            HEED_UNROLL
-            for (int i = 0; i < 4; i++)
-                s[mt][nt][i] = modify_score(args, s[mt][nt][i], at->head, row_of(at, mt, i / 2),
-                                            key + nt * 8 + at->lane % 4 * 2 + i % 2);
+        for (int j = 0; j < 2 * KEYS8; j++) {
+            float *score = &s[i / 2][j / 2][i % 2 * 2 + j % 2];
+            const u32 c = (u32)(j / 2 * 8 + j % 2);
+            if (HEED_MODIFIES)
+                *score = score_of(args, &row, *score, c, whole, HEED_PAIRS);
+            if (HEED_HIDES && !is_visible(args, &row, c, whole, HEED_PAIRS))
+                *score = -ptx_infinity();
         }
     }
+#else
+    (void)args;
+    (void)at;
+    (void)s;
+    (void)key;
+    (void)whole;
+#endif
 }
 
 /* The keys that row g (@h 0) or g + 8 (1) of 16 sees. */
 HEED_DEVICE key_range row_keys(const heed_cuda_args *args, const place *at, int mt, int h)
 {
-    return visible_keys(args, divide(row_of(at, mt, h), args->group));
+    return seen_keys(args, at->batch, divide(row_of(at, mt, h), args->group));
 }
 
 /* Takes the keys that a row does not see out of the scores of a tile that begins with @key. */

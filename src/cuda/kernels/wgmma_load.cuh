@@ -151,7 +151,7 @@ HEED_DEVICE void clean_tile(u32 smem, u32 key, u32 thread)
 HEED_DEVICE void clean_item(const place *at, ring all, ring *next, u32 thread)
 {
     HEED_NO_UNROLL
-    for (u32 j = 0; j < block_count(at, at->masked); j++) {
+    for (u32 j = 0; j < block_count(at, CLEANED(at)); j++) {
         ptx_mbarrier_wait(stage_barrier(V_FULL, all.stage), all.parity);
         clean_tile(v_tile(all), loaded_key(at, j), thread);
         ptx_mbarrier_arrive(stage_barrier(V_CLEAN, next->stage));
@@ -234,12 +234,15 @@ HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const int of_k, plac
     tiles t = tiles_of(m, of_k);
     at->rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at->row_group = 0;
+    if (HEED_STARTS) /* they are read to know where */
+        ptx_griddepcontrol_wait();
     find_place(m, at, item_number(0));
-    if (m->ahead) {
+    if (m->ahead && !HEED_STARTS) {
         fetch_tiles(m, &t, at, of_k);
         rehearse(m, &t, at, of_k);
     }
-    ptx_griddepcontrol_wait();
+    if (!HEED_STARTS)
+        ptx_griddepcontrol_wait();
     if (EARLY)
         ptx_griddepcontrol_launch();
     for (u32 r = 0; r < HEED_ROW_GROUPS && !of_k; r++)
@@ -274,6 +277,8 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
     ring all = { 0, 0 }, next = { 0, 0 };
     at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at.row_group = 0;
+    if (HEED_STARTS)
+        ptx_griddepcontrol_wait();
     for (u32 round = 0, number; has_item(&m->args, round, number = item_number(round)); round++) {
         find_place(m, &at, number);
         if (round > 0) { /* the block has begun without bad keys */

@@ -113,7 +113,7 @@ HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged
     m->o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, row) + merged_quad() * 8;
     if (PAIR > 1)
         m->lse = merged_lse(args, at);
-    if (HEED_MASKED && at->masked > 0)
+    if (HEED_MASKED && CLEANED(at) > 0)
         m->limit = visible_keys(args, divide(row, args->group)).end;
 }
 
@@ -212,6 +212,13 @@ HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const mer
     take_quads(&all);
     weigh_teams(counts, &top, &sum);
     int bad = sees_bad(m);
+#if HEED_SINKS
+    bad |= is_given_up(sum, top, FAR_MAX);
+    float factor = add_sink(args, at->head, merged_at(at), &top, &sum);
+    HEED_UNROLL
+    for (u32 k = 0; k < TEAMS; k++)
+        counts[k] *= factor;
+#endif
     HEED_UNROLL
     for (u32 i = 0; i < ROW_QUADS; i++) {
         u32 quad = i * ROW_THREADS + merged_quad();
@@ -227,7 +234,7 @@ HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const mer
     }
     if (m->o && args->lse && merged_quad() == 0)
         ptx_st_global_f32(PAIR > 1 ? m->lse : merged_lse(args, at), (top + ptx_lg2(sum)) * LN_2);
-    return m->o && (bad || is_given_up(sum, top, FAR_MAX));
+    return m->o && (bad || (!HEED_SINKS && is_given_up(sum, top, FAR_MAX)));
 }
 
 #endif /* HEED_WGMMA_MERGE_CUH */

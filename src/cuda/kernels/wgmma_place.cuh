@@ -7,7 +7,12 @@
 
 #include "order.cuh"
 #include "ptx_hopper.cuh"
+#include "score.cuh"
 #include "wgmma_sizes.cuh"
+
+/* So many of the block's tiles are to be cleaned, those that a mask cuts through: all of them where
+ * steps may hide any key. */
+#define CLEANED(at) (HEED_HIDES ? (at)->tiles : (at)->masked)
 
 /* Where a thread is, and what its block works on. */
 typedef struct place {
@@ -49,7 +54,7 @@ HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
     u32 last = at->row + GROUP_ROWS - 1, end = 0, full = 0, hides = 0;
     last = last < args->rows ? last : args->rows - 1;
     if (at->row < args->rows) {
-        tile_range own = visible_tiles(args, at->row, last, HEED_TILE_KEYS);
+        tile_range own = visible_tiles(args, at->batch, at->row, last, HEED_TILE_KEYS);
         end = own.end;
         full = own.full_end;
 #if HEED_HIDES_FIRST
@@ -82,7 +87,7 @@ HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 numbe
     at->head_q = head * args->group.value;
     at->head_kv = divide(head, m->share);
     at->row = first + at->row_group * GROUP_ROWS;
-    tile_range all = visible_tiles(args, first, last, HEED_TILE_KEYS);
+    tile_range all = visible_tiles(args, at->batch, first, last, HEED_TILE_KEYS);
     at->tiles = all.end - all.begin;
     u32 full = all.full_end;
     if (HEED_HIDES_FIRST)

@@ -24,6 +24,24 @@ HEED_DEVICE void normalize(state *st)
         st->o[0][i / 4][i % 4] *= factor[i / 2 % 2];
 }
 
+/* Adds the rows' sinks. */
+HEED_DEVICE void add_sinks(const heed_cuda_args *args, const place *at, state *st)
+{
+#if HEED_SINKS
+    float factor[2];
+    HEED_UNROLL
+    for (int h = 0; h < 2; h++)
+        factor[h] = add_sink(args, at->head, row_of(at, 0, h), &st->max[0][h], &st->sum[0][h]);
+    HEED_UNROLL
+    for (u32 i = 0; i < V8 * 4; i++)
+        st->o[0][i / 4][i % 4] *= factor[i / 2 % 2];
+#else
+    (void)args;
+    (void)at;
+    (void)st;
+#endif
+}
+
 /* Leaves the warp's 16 rows of O in shared memory at @smem, in panels. */
 HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
 {
@@ -44,7 +62,7 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
 /* Which of the lane's two rows are to be made anew, a bit for each. */
 HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const state *st)
 {
-    u32 bad = HEED_MASKED && at->masked > 0 ? bad_key(BAD_AT) : NO_KEY, own = 0;
+    u32 bad = HEED_MASKED && CLEANED(at) > 0 ? bad_key(BAD_AT) : NO_KEY, own = 0;
     HEED_UNROLL
     for (u32 h = 0; h < 2; h++)
         own |= is_given_up(st->sum[0][h], st->max[0][h], FAR_MAX) ? 1u << h : 0u;

@@ -74,7 +74,7 @@ HEED_DEVICE void wait_keys(const tile *of)
 /* Waits for the values of @from, and for their cleaning if the block needs a mask for them. */
 HEED_DEVICE void wait_values(walk *w, const tile *from, int cleaned)
 {
-    if (HEED_MASKED && cleaned) {
+    if (HEED_MASKED && (HEED_HIDES || cleaned)) {
         ptx_mbarrier_wait(stage_barrier(V_CLEAN, w->clean.stage), w->clean.parity);
         ring_advance(&w->clean, HEED_KEY_GROUPS);
     } else {
@@ -137,13 +137,13 @@ HEED_DEVICE void pass_tiles(walk *w)
 #endif
 }
 
-/* The scores of tile @j, as far as they do not depend on what is hidden, */
-HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
+/* The scores of tile @j, but for keys that a mask hides; @masked: one may cut through the tile; */
+HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j, const int masked)
 {
-    modify_scores(&w->m->args, &w->at, s, tile_key(&w->at, own_tile(&w->at, j)));
+    modify_scores(&w->m->args, &w->at, s, tile_key(&w->at, own_tile(&w->at, j)), !masked);
 }
 
-/* and as far as they do. */
+/* and without those. */
 HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 {
     mask_scores(&w->m->args, &w->at, s, tile_key(&w->at, own_tile(&w->at, j)));
@@ -226,7 +226,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
     release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 2)
         pass_turn(&w->at);
-    modify_tile(w, s, j);
+    modify_tile(w, s, j, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
@@ -284,7 +284,7 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
     ptx_wgmma_wait(0);
     scores_done(s);
     release(w, tile_barrier(&w->tile, K_EMPTY));
-    modify_tile(w, s, 0);
+    modify_tile(w, s, 0, 1);
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
     find_max(st, s, scale, none);
@@ -305,7 +305,7 @@ HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], 
     exponentiate_all(st, s, scale, sum);
     if (ptx_vote_any(!weights_fit(sum))) {
         remake_scores(&w->at, s, w->q, k_tile(here->at));
-        modify_tile(w, s, j);
+        modify_tile(w, s, j, masked);
         if (masked)
             mask_tile(w, s, j);
         raised = find_max(st, s, scale, old);
@@ -338,7 +338,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
     scores_done(s);
-    modify_tile(w, s, j);
+    modify_tile(w, s, j, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)

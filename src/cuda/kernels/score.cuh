@@ -1,0 +1,242 @@
+/*
+ * score.cuh - what changes logits, hides keys and adds sinks
+ *
+ * A problem's operands and expressions are a list of steps (src/program.h), which src/cuda/score.c
+ * prints as C: that is program.cuh, of which every such kernel gets its own. It has
+ *
+ *     score_row     values that are the same for all keys of a row, or for a row and a tile
+ *     score_row_of  makes them
+ *     score_of      the logit of a score, in the unit that args->changes has: HEED_MODIFIES
+ *     is_visible    does the row see the key? HEED_HIDES
+ *
+ * Keys are told by the tile that they are in, the lane's first key within the tile, and an offset
+ * @c from there, a constant. @whole: all keys of the tile exist. @pairs: the first key and @c / 2
+ * * 2 are even, and operands may be read two keys at a time. Here is what the printed steps call.
+ *
+ * Keys that are hidden take no part, whatever V has for them: kernels under HEED_HIDES take what is
+ * not finite out of all tiles of V, and make rows anew that may see it.
+ */
+#ifndef HEED_SCORE_CUH
+#define HEED_SCORE_CUH
+
+#include "rows.cuh"
+
+/* Do steps change logits? Do they hide keys? Is there a sink? */
+#ifndef HEED_MODIFIES
+#define HEED_MODIFIES 0
+#endif
+#ifndef HEED_HIDES
+#define HEED_HIDES 0
+#endif
+#ifndef HEED_SINKS
+#define HEED_SINKS 0
+#endif
+
+/* Does anything, so that threads that compute read operands? */
+#ifndef HEED_CHANGES
+#define HEED_CHANGES 0
+#endif
+
+/* May operands be read two keys at a time? */
+#ifndef HEED_PAIRS
+#define HEED_PAIRS 0
+#endif
+
+#define LOG2_E 1.44269504088896f
+
+#if HEED_MODIFIES || HEED_HIDES
+
+/* ---- Arithmetic ---- */
+
+/* Of two numbers the lesser one, or the greater one; a NaN of either stays. */
+HEED_DEVICE float step_min(float a, float b)
+{
+    return a < b || a != a ? a : b;
+}
+
+HEED_DEVICE float step_max(float a, float b)
+{
+    return a > b || a != a ? a : b;
+}
+
+/* The hyperbolic tangent, with an error below 2^-21 of it: near zero a polynomial, the best one
+ * of its degree, else 1 - 2 / (1 + e^2x). */
+HEED_DEVICE float step_tanh(float x)
+{
+    float size = ptx_abs(x), square = x * x;
+    float near = ptx_fma(square, 0.0164587567f, -0.0526841422f);
+    near = ptx_fma(square, near, 0.133209419f);
+    near = ptx_fma(square, near, -0.333329575f);
+    near = ptx_fma(x, square * near, x);
+    float far = ptx_fma(ptx_rcp(ptx_ex2(size * (2.0f * LOG2_E)) + 1.0f), -2.0f, 1.0f);
+    far = ptx_as_f32(ptx_as_u32(far) | (ptx_as_u32(x) & 0x80000000u));
+    return size < 0.55f ? near : far;
+}
+
+HEED_DEVICE i32 step_to_int(float x)
+{
+    if (x != x)
+        return 0;
+    return x <= -2147483648.0f ? -2147483647 - 1 : x >= 2147483648.0f ? 2147483647 : (i32)x;
+}
+
+HEED_DEVICE i32 step_div(i32 a, i32 b)
+{
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return (i32)(0u - (u32)a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+
+HEED_DEVICE i32 step_mod(i32 a, i32 b)
+{
+    return b == 0 ? 0 : (i32)((u32)a - (u32)b * (u32)step_div(a, b));
+}
+
+/* ---- Elements ---- */
+
+/* An index made sure to be from 0 to @last. */
+HEED_DEVICE u32 step_index(i32 index, i32 last)
+{
+    return index < 0 ? 0u : index > last ? (u32)last : (u32)index;
+}
+
+HEED_DEVICE float step_f32(const void *p)
+{
+    return ptx_as_f32(ptx_ld_operand_4(p));
+}
+
+HEED_DEVICE float step_f16(const void *p)
+{
+    return ptx_f16_to_f32((u16)ptx_ld_operand_2(p));
+}
+
+HEED_DEVICE float step_bf16(const void *p)
+{
+    return ptx_bf16_to_f32((u16)ptx_ld_operand_2(p));
+}
+
+HEED_DEVICE i32 step_i32(const void *p)
+{
+    return (i32)ptx_ld_operand_4(p);
+}
+
+HEED_DEVICE int step_byte(const void *p)
+{
+    return ptx_ld_operand_1(p) != 0;
+}
+
+HEED_DEVICE int step_bit(const void *p, u32 bit)
+{
+    return (int)(ptx_ld_operand_4((const u8 *)p + bit / 32 * 4) >> bit % 32 & 1);
+}
+
+/* ---- Elements of a row of keys ----
+ *
+ * @p is where the element of the lane's first key is, and @left so many keys are left from there
+ * on; elements beyond read as 0. With @pairs, @c and the one beside it come in one load. */
+
+HEED_DEVICE u32 step_key_word(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+{
+    if (!whole && (i32)c >= left)
+        return 0;
+    if (pairs)
+        return ptx_ld_operand_8(p + (u64)(c / 2 * 8)).v[c % 2];
+    return ptx_ld_operand_4(p + (u64)c * 4);
+}
+
+HEED_DEVICE u32 step_key_half(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+{
+    if (!whole && (i32)c >= left)
+        return 0;
+    if (pairs)
+        return ptx_ld_operand_4(p + (u64)(c / 2 * 4)) >> c % 2 * 16 & 0xffffu;
+    return ptx_ld_operand_2(p + (u64)c * 2);
+}
+
+HEED_DEVICE float step_key_f32(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+{
+    return ptx_as_f32(step_key_word(p, c, left, whole, pairs));
+}
+
+HEED_DEVICE i32 step_key_i32(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+{
+    return (i32)step_key_word(p, c, left, whole, pairs);
+}
+
+HEED_DEVICE float step_key_f16(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+{
+    return ptx_f16_to_f32((u16)step_key_half(p, c, left, whole, pairs));
+}
+
+HEED_DEVICE float step_key_bf16(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+{
+    return ptx_bf16_to_f32((u16)step_key_half(p, c, left, whole, pairs));
+}
+
+HEED_DEVICE int step_key_byte(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+{
+    if (!whole && (i32)c >= left)
+        return 0;
+    if (pairs)
+        return (ptx_ld_operand_2(p + (u64)(c / 2 * 2)) & 0xffu << c % 2 * 8) != 0;
+    return ptx_ld_operand_1(p + c) != 0;
+}
+
+/* The bit of the key at @c from key @within of the tile, which begins with key @tile; @p is where
+ * the row's words are. Eight keys at a multiple of 8 are in one word; where tiles begin at
+ * multiples of 32, that is known of more. */
+HEED_DEVICE int step_key_bit(const u8 *p, u32 tile, u32 within, u32 c, i32 left, const int whole)
+{
+#if defined HEED_TILE_KEYS && HEED_TILE_KEYS % 32 != 0
+    u32 word = (tile + c / 8 * 8) / 32, bit = (tile + within + c) % 32;
+#else
+    u32 word = tile / 32 + c / 32, bit = within + c % 32;
+#endif
+    if (!whole && (i32)c >= left)
+        return 0;
+    return (ptx_ld_operand_4(p + (u64)word * 4) >> bit & 1) != 0;
+}
+
+#include "program.cuh"
+
+/* The row @row of @head, as args.cuh counts them; rows beyond the last one are that. */
+HEED_DEVICE score_row find_score_row(const heed_cuda_args *args, u32 batch, u32 head, u32 row,
+                                     u32 tile, u32 within)
+{
+    row_place place = find_row(args, row < args->rows ? row : args->rows - 1);
+    u32 head_kv = head - batch * args->heads_kv.value;
+    return score_row_of(args, batch, head_kv * args->group.value + place.head, place.query, tile,
+                        within);
+}
+
+#endif
+
+/* ---- Sinks ---- */
+
+#if HEED_SINKS
+
+/* The sink of a row of @head, in natural units. */
+HEED_DEVICE float row_sink(const heed_cuda_args *args, u32 head, u32 row)
+{
+    u32 batch = divide(head, args->heads_kv), head_kv = head - batch * args->heads_kv.value;
+    i64 head_q = (i64)head_kv * args->group.value + find_row(args, row).head;
+    return ptx_as_f32(
+        ptx_ld_operand_4(args->changes.sinks + batch * args->changes.sink_stride + head_q));
+}
+
+/* Adds the sink to a row that has a weight, whose maximum is @max to base 2, and @sum that of its
+ * weights. Returns what its sums, which have been divided by @sum, are to be multiplied by. */
+HEED_DEVICE float add_sink(const heed_cuda_args *args, u32 head, u32 row, float *max, float *sum)
+{
+    float sink = row_sink(args, head, row) * LOG2_E;
+    float top = ptx_max(*max, sink), own = *sum * ptx_ex2(*max - top);
+    *sum = own + ptx_ex2(sink - top);
+    *max = top;
+    return own * ptx_rcp(*sum);
+}
+
+#endif
+
+#endif /* HEED_SCORE_CUH */
