@@ -104,7 +104,8 @@ int heed_mma_registers(const heed_problem *problem, const int *v)
     int sums = rows16 * heed_mma_pad(problem->dim_v) / 2;
     int scores = rows16 * v[TILE_KEYS] / 2 * v[STEP_ORDER];
     int q = v[Q_PLACE] == 2 ? rows16 * heed_mma_pad(problem->dim_qk) / 4 : 8 * rows16;
-    return sums + scores + q + rows16 * v[TILE_KEYS] / 8 + 48;
+    int steps = rows16 * heed_cuda_needs_of(problem).registers;
+    return sums + scores + q + rows16 * v[TILE_KEYS] / 8 + 48 + steps;
 }
 
 /* A config of the table is for the head dims that it stands there with; any other one may be tried.
@@ -147,8 +148,8 @@ static const char *misfit(const heed_problem *problem, const int *v)
 static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int dim = larger(heed_mma_pad(problem->dim_qk), heed_mma_pad(problem->dim_v));
-    return v[BLOCK_ROWS] == 128 && v[TILE_KEYS] == 48 && dim > 96 &&
-           !heed_cuda_masked(problem) && gpu->arch >= 90;
+    return v[BLOCK_ROWS] == 128 && v[TILE_KEYS] == 48 && dim > 96 && !heed_cuda_masked(problem) &&
+           gpu->arch >= 90;
 }
 
 /* Registers that a thread can have where @blocks blocks share a multiprocessor's. */

@@ -5,6 +5,7 @@
 
 #include "attn_mma.h"
 #include "gpu.h"
+#include "score.h"
 
 #define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16 */
 #define SCHEDULERS 4          /* of a multiprocessor */
@@ -43,14 +44,15 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     double scores = rows16 * v[TILE_KEYS] / 2.0;
     double loads = v[TILE_KEYS] / 16.0 * (qk16 + v8 / 2) + (v[Q_PLACE] == 1 ? qk16 * rows16 : 0);
     double spilled = spilled_of(problem, v);
-    double others = SCORE_INSTRUCTIONS * scores + LOAD_INSTRUCTIONS * loads + STEP_INSTRUCTIONS +
-                    costs->spill_instructions * spilled;
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    double others = (SCORE_INSTRUCTIONS + needs.instructions) * scores + LOAD_INSTRUCTIONS * loads +
+                    STEP_INSTRUCTIONS + costs->spill_instructions * spilled;
     if (v[HALF_SUMS] ==
         2) /* conversions and additions; no device that is known has a faster mma for it */
         others += scores + 8 * rows16 * v8;
     double busy = mma_clocks(gpu) * mma + costs->other_clocks * others;
-    if (busy < costs->exp_clocks * scores)
-        busy = costs->exp_clocks * scores;
+    double exps = costs->exp_clocks * scores * (1 + needs.exponentials);
+    busy = busy < exps ? exps : busy;
     double latency = costs->chain_clocks * qk16 + costs->key_clocks * v[TILE_KEYS];
     return (step_cost){ .own = busy + latency / v[STEP_ORDER] + costs->spill_clocks * spilled,
                         .busy = busy };

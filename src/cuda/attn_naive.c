@@ -2,6 +2,7 @@
  * attn_naive.c - attn_naive.cu as the planner sees it
  */
 #include "backend.h"
+#include "score.h"
 
 #define WARPS 4
 #define WARP 32
@@ -32,9 +33,11 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     (void)config;
     double rows = (double)problem->batch * (double)problem->heads_q * (double)problem->seq_q;
-    double seconds = heed_problem_flops(problem) /
-                     (costs->flops_per_clock * gpu->multiprocessors * gpu->clock);
-    double alone = heed_problem_flops(problem) / rows / (costs->flops_per_clock / 16 * gpu->clock);
+    double pairs = (double)heed_problem_pairs(problem) * (double)problem->batch *
+                   (double)problem->heads_q;
+    double flops = heed_problem_flops(problem) + pairs * heed_cuda_needs_of(problem).instructions;
+    double seconds = flops / (costs->flops_per_clock * gpu->multiprocessors * gpu->clock);
+    double alone = flops / rows / (costs->flops_per_clock / 16 * gpu->clock);
     double memory = heed_problem_bytes(problem) / (costs->bandwidth_share * gpu->bandwidth);
     seconds = seconds > alone ? seconds : alone;
     return costs->launch + (seconds > memory ? seconds : memory);

@@ -151,7 +151,7 @@ static int registers_of(const heed_problem *problem, const int *v)
     static const int quarters[] = { 0, 2, 3, 3 }; /* of a register per key, by the order */
     int rest = v[STEP_ORDER] == 2 ? 40 : 28;      /* order 2 makes scores again beside products */
     return heed_wgmma_value_columns(problem) / 2 + quarters[v[STEP_ORDER]] * v[TILE_KEYS] / 4 +
-           rest;
+           rest + heed_cuda_needs_of(problem).registers;
 }
 
 /* ---- Legal configs ---- */
@@ -186,8 +186,7 @@ static const char *unfit_problem(const heed_problem *problem)
  * tests/src/cuda/test_configs.c. */
 static bool spills(const heed_problem *problem, const int *v)
 {
-    bool masked = heed_cuda_masked(problem),
-         widest = heed_wgmma_value_columns(problem) == DIM_MAX;
+    bool masked = heed_cuda_masked(problem), widest = heed_wgmma_value_columns(problem) == DIM_MAX;
     if (v[STEP_ORDER] == 2 && (widest || (problem->dim_qk > 128 && v[TILE_KEYS] > 96)))
         return true;
     return v[TILE_KEYS] > 64 && widest && masked;

@@ -7,6 +7,9 @@
 #include "attn_wgmma.h"
 #include "gpu.h"
 #include "maps.h"
+#include "score.h"
+
+#define LANES 128.0 /* of a multiprocessor, each of which starts an instruction a clock */
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
  * to itself. */
@@ -20,9 +23,10 @@ static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, 
     double columns = (double)heed_div_up(problem->dim_qk, 16) * 16 +
                      heed_wgmma_value_columns(problem);
     double scores = (double)HEED_WGMMA_ROWS * v[TILE_KEYS];
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    double clocks = (1 + needs.exponentials) / costs->exps_per_clock + needs.instructions / LANES;
     return (tile_cost){ .products = 2 * scores * columns * gpu->multiprocessors / gpu->matrix,
-                        .softmax = scores /
-                                   (costs->exps_per_clock * costs->clock_share * gpu->clock) };
+                        .softmax = scores * clocks / (costs->clock_share * gpu->clock) };
 }
 
 /* Seconds of a tile of keys with all row groups of a block, and of @beside blocks on the same

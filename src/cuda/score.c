@@ -784,6 +784,14 @@ static void add_cost(const printer *p, int i, heed_cuda_needs *needs)
     needs->exponentials += simple ? 0 : costs[step->op].exponentials;
 }
 
+/* Registers of two rows that step @i takes between scores, and elements on their way. */
+static int registers_of(const printer *p, int i)
+{
+    int fields = (p->marks[i] & IN_FIELD ? 1 : 0) + (p->marks[i] & AS_FLOAT ? 1 : 0) +
+                 (p->marks[i] & IN_UNIT ? 1 : 0);
+    return 2 * fields + (p->marks[i] & AS_PLACE ? 12 : 0);
+}
+
 heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
 {
     printer p;
@@ -798,6 +806,9 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     needs.pairs = (needs.modifies || needs.hides) && has_pairs(&p);
     for (int i = 0; i < p.program.count; i++)
         add_cost(&p, i, &needs);
+    need_all(&p);
+    for (int i = 0; i < p.program.count; i++)
+        needs.registers += registers_of(&p, i);
     return needs;
 }
 

@@ -21,8 +21,9 @@ typedef struct heed_cuda_needs {
     bool any;
     bool pairs;       /* elements of two neighbouring keys may be read at once where addresses of
                          operands are multiples of two elements */
-    int instructions; /* about, for a score */
-    int exponentials; /* and operations of the special function units */
+    int instructions; /* about, for a score, */
+    int exponentials; /* operations of the special function units, */
+    int registers;    /* and of a thread */
 } heed_cuda_needs;
 heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem);
 

@@ -23,6 +23,11 @@ HEED_DEVICE u32 ptx_thread(void)
     return emulator_thread();
 }
 
+HEED_DEVICE u32 ptx_thread_anew(void)
+{
+    return emulator_thread();
+}
+
 HEED_DEVICE u32 ptx_lane(void)
 {
     return emulator_thread() % 32;

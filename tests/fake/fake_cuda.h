@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define FAKE_ARGS_MAX 1024
+#define FAKE_ARGS_MAX 2048
 
 /* A launch as the driver saw it. */
 typedef struct fake_launch {

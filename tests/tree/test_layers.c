@@ -180,7 +180,7 @@ static const char *const loud_calls[] = { "printf", "vprintf", "puts", "putchar"
                                           "perror", "exit",    "abort" };
 
 /* Headers that the build writes. */
-static const char *const generated[] = { "commit.h" };
+static const char *const generated[] = { "commit.h", "program.cuh" };
 
 /* Where the compiler looks for "name" after the folder of the including file. */
 static const char *const search_path[] = { "include/",      "src/",        "",

@@ -122,6 +122,8 @@ HEED_DEVICE int compute_item(walk *w)
     if (HEED_NEGATE)
         negate_q(w);
     walk_tiles(w, &st);
+    if (PLACED_ANEW)
+        find_thread(&w->at);
     if (TEAMS > 1)
         return finish_team(w, &st, &m);
     finish(w, &st);
@@ -135,6 +137,8 @@ HEED_DEVICE int compute(const heed_cuda_mapped_args *m)
     w.m = m;
     w.at.warp = ptx_thread() / 32 % 4;
     w.at.lane = ptx_lane();
+    if (PLACED_ANEW)
+        find_thread(&w.at);
     w.at.key_group = HEED_KEY_GROUPS == 1 ? 0 : group / HEED_ROW_GROUPS;
     w.at.row_group = HEED_ROW_GROUPS == 1 ? 0 : group % HEED_ROW_GROUPS;
     w.at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();

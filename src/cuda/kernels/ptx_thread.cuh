@@ -14,6 +14,14 @@ HEED_DEVICE u32 ptx_thread(void)
     return threadIdx.x;
 }
 
+/* The same, read anew where it is called, so that no register keeps it until there. */
+HEED_DEVICE u32 ptx_thread_anew(void)
+{
+    u32 r;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(r));
+    return r;
+}
+
 /* Index of the thread in its warp. */
 HEED_DEVICE u32 ptx_lane(void)
 {

@@ -137,9 +137,15 @@ HEED_DEVICE int step_bit(const void *p, u32 bit)
  * @p is where the element of the lane's first key is, and @left so many keys are left from there
  * on; elements beyond read as 0. With @pairs, @c and the one beside it come in one load. */
 
+/* Is the element at @c beyond the last key? Of a pair both are, or none. */
+HEED_DEVICE int is_beyond(u32 c, i32 left, const int whole, const int pairs)
+{
+    return !whole && (i32)(pairs ? c / 2 * 2 : c) >= left;
+}
+
 HEED_DEVICE u32 step_key_word(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
 {
-    if (!whole && (i32)c >= left)
+    if (is_beyond(c, left, whole, pairs))
         return 0;
     if (pairs)
         return ptx_ld_operand_8(p + (u64)(c / 2 * 8)).v[c % 2];
@@ -148,7 +154,7 @@ HEED_DEVICE u32 step_key_word(const u8 *p, u32 c, i32 left, const int whole, con
 
 HEED_DEVICE u32 step_key_half(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
 {
-    if (!whole && (i32)c >= left)
+    if (is_beyond(c, left, whole, pairs))
         return 0;
     if (pairs)
         return ptx_ld_operand_4(p + (u64)(c / 2 * 4)) >> c % 2 * 16 & 0xffffu;
@@ -177,7 +183,7 @@ HEED_DEVICE float step_key_bf16(const u8 *p, u32 c, i32 left, const int whole, c
 
 HEED_DEVICE int step_key_byte(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
 {
-    if (!whole && (i32)c >= left)
+    if (is_beyond(c, left, whole, pairs))
         return 0;
     if (pairs)
         return (ptx_ld_operand_2(p + (u64)(c / 2 * 2)) & 0xffu << c % 2 * 8) != 0;
@@ -190,13 +196,15 @@ HEED_DEVICE int step_key_byte(const u8 *p, u32 c, i32 left, const int whole, con
 HEED_DEVICE int step_key_bit(const u8 *p, u32 tile, u32 within, u32 c, i32 left, const int whole)
 {
 #if defined HEED_TILE_KEYS && HEED_TILE_KEYS % 32 != 0
-    u32 word = (tile + c / 8 * 8) / 32, bit = (tile + within + c) % 32;
+    const u32 first = c / 8 * 8, mask = 1u << c % 8;
+    u32 word = (tile + first) / 32, bit = (tile + first) % 32 + within;
 #else
-    u32 word = tile / 32 + c / 32, bit = within + c % 32;
+    const u32 first = c / 32 * 32, mask = 1u << c % 32;
+    u32 word = tile / 32 + c / 32, bit = within;
 #endif
-    if (!whole && (i32)c >= left)
+    if (!whole && (i32)first >= left + (i32)within)
         return 0;
-    return (ptx_ld_operand_4(p + (u64)word * 4) >> bit & 1) != 0;
+    return (ptx_ld_operand_4(p + (u64)word * 4) >> bit & mask) != 0;
 }
 
 #include "program.cuh"

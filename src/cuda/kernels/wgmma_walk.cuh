@@ -59,10 +59,28 @@ HEED_DEVICE u32 masked_end(const place *at)
     return HEED_OWN_TILES == 2 ? at->cut : at->masked;
 }
 
+/* Are registers so scarce that where a thread is, is found anew wherever it matters? */
+#define PLACED_ANEW (HEED_MODIFIES || HEED_HIDES)
+
+HEED_DEVICE void find_thread(place *at)
+{
+    u32 thread = ptx_thread_anew();
+    at->warp = thread / 32 % 4;
+    at->lane = thread % 32;
+}
+
+HEED_DEVICE place place_anew(const walk *w)
+{
+    place at = w->at;
+    if (PLACED_ANEW)
+        find_thread(&at);
+    return at;
+}
+
 /* The warp no longer reads what the barrier is about. */
 HEED_DEVICE void release(const walk *w, u32 barrier)
 {
-    if (w->at.lane == 0)
+    if ((PLACED_ANEW ? ptx_thread_anew() % 32 : w->at.lane) == 0)
         ptx_mbarrier_arrive(barrier);
 }
 
@@ -140,13 +158,15 @@ HEED_DEVICE void pass_tiles(walk *w)
 /* The scores of tile @j, but for keys that a mask hides; @masked: one may cut through the tile; */
 HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j, const int masked)
 {
-    modify_scores(&w->m->args, &w->at, s, tile_key(&w->at, own_tile(&w->at, j)), !masked);
+    place at = place_anew(w);
+    modify_scores(&w->m->args, &at, s, tile_key(&at, own_tile(&at, j)), !masked);
 }
 
 /* and without those. */
 HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 {
-    mask_scores(&w->m->args, &w->at, s, tile_key(&w->at, own_tile(&w->at, j)));
+    place at = place_anew(w);
+    mask_scores(&w->m->args, &at, s, tile_key(&at, own_tile(&at, j)));
 }
 
 #if HEED_STEP_ORDER != 2
@@ -304,7 +324,8 @@ HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], 
     int raised = 0;
     exponentiate_all(st, s, scale, sum);
     if (ptx_vote_any(!weights_fit(sum))) {
-        remake_scores(&w->at, s, w->q, k_tile(here->at));
+        place at = place_anew(w);
+        remake_scores(&at, s, w->q, k_tile(here->at));
         modify_tile(w, s, j, masked);
         if (masked)
             mask_tile(w, s, j);
