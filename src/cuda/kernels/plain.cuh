@@ -226,15 +226,14 @@ HEED_DEVICE plain_key plain_look(const heed_cuda_args *args, i64 q, i64 k, u32 b
                                  u32 row, u32 key, u32 end)
 {
     plain_key found;
-    found.score = -ptx_infinity();
     found.sees = key < end;
 #if HEED_MODIFIES || HEED_HIDES
     score_row steps = find_score_row(args, batch, head, row, key / 32 * 32, key % 32);
     if (HEED_HIDES && found.sees)
         found.sees = is_visible(args, &steps, 0, 1, 0);
 #endif
-    if (found.sees)
-        found.score = plain_product(args, q, k + (i64)key * args->k_stride.seq);
+    found.score = found.sees ? plain_product(args, q, k + (i64)key * args->k_stride.seq)
+                             : -ptx_infinity();
 #if HEED_MODIFIES
     if (found.sees)
         found.score = score_of(args, &steps, found.score, 0, 1, 0);
