@@ -20,6 +20,7 @@
 #include "heed.h"
 #include "record/record.h"
 #include "report/table.h"
+#include "session/prover.h"
 #include "shapes/shapes.h"
 
 /* The exit status. The values are part of the interface: scripts depend on them. */
@@ -414,12 +415,9 @@ int cli_run_self(char *const arguments[]);
  * never, and then returns CLI_TIMEOUT; with a deadline what it says is not shown at all. */
 int cli_run_self_until(char *const arguments[], int64_t deadline_ns);
 
-/* cli_prove() lets @kernel, with its config, through all gates on @count problems, on @machine,
- * see cli_machine(): what 'heed verify --once --proof'
- * returns, CLI_OK if it passed, CLI_VERIFY_FAILED if not, or CLI_TIMEOUT; -1: it could not be run.
- */
-int cli_prove(const heed_options *machine, const char *kernel, const char *const *specs,
-              size_t count, int64_t deadline_ns);
+/* cli_prover() returns who lets kernels through all gates on @machine, see cli_machine(), which
+ * must outlive it: 'heed verify --once --proof', in a process of its own. */
+lab_prover cli_prover(heed_options *machine);
 
 /* -------------------------------------------------------------------------- */
 /* help.c, man.c, completion.c: what is made from the tables                  */

@@ -94,8 +94,9 @@ static size_t add_place(const heed_options *machine, char threads[16], const cha
     return count;
 }
 
-int cli_prove(const heed_options *machine, const char *kernel, const char *const *specs,
-              size_t count, int64_t deadline_ns)
+/* Returns the exit code of 'heed verify --once --proof'; -1: it could not be run. */
+static int verify(const heed_options *machine, const char *kernel, const char *const *specs,
+                  size_t count, int64_t deadline_ns)
 {
     static const char *const first[] = { "heed", "verify", "--once", "--proof", "--kernel" };
     const size_t firsts = sizeof first / sizeof *first;
@@ -111,4 +112,23 @@ int cli_prove(const heed_options *machine, const char *kernel, const char *const
     int code = cli_run_self_until((char *const *)(const void *)words, deadline_ns);
     free(words);
     return code;
+}
+
+static lab_proven prove(void *data, const char *kernel, const char *const *specs, size_t count,
+                        int64_t until_ns, char why[LAB_PROVER_WHY])
+{
+    int code = verify(data, kernel, specs, count, until_ns);
+    if (code == CLI_VERIFY_FAILED || code == CLI_FINDING)
+        snprintf(why, LAB_PROVER_WHY, "does not pass 'heed verify'");
+    else
+        snprintf(why, LAB_PROVER_WHY, "could not be verified: 'heed verify' returned %d", code);
+    return code == CLI_OK                                     ? LAB_PROVEN
+           : code == CLI_TIMEOUT                              ? LAB_UNPROVEN
+           : code == CLI_VERIFY_FAILED || code == CLI_FINDING ? LAB_REFUTED
+                                                              : LAB_UNTOLD;
+}
+
+lab_prover cli_prover(heed_options *machine)
+{
+    return (lab_prover){ .data = machine, .prove = prove };
 }

@@ -53,8 +53,7 @@ static heed_status start(const scene *it, heed_plan *plan, lab_bench_engine *eng
 static heed_status play(const scene *it, lab_bench_engine *a, lab_bench_engine *b, double margin,
                         uint64_t seed, lab_duel *duel)
 {
-    const lab_side sides[] = { { lab_bench_engine_block, lab_bench_engine_renew, a },
-                               { lab_bench_engine_block, lab_bench_engine_renew, b } };
+    const lab_side sides[] = { lab_bench_engine_side(a), lab_bench_engine_side(b) };
     const lab_duel_options options = { .rules = { .margin = margin, .looks = 1 },
                                        .pairs_min = LAB_ABLATE_PAIRS_MIN,
                                        .seconds = it->run->bench.seconds,

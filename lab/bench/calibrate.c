@@ -66,10 +66,8 @@ static heed_status duel_of(const lab_bench *bench, lab_bench_calibration *row,
                                        .pairs_max = PAIRS_MAX,
                                        .seed = bench->seed };
     const lab_rules rules = { .margin = bench->margin, .looks = LAB_DUEL_LOOKS };
-    lab_side sides[2];
-    for (int i = 0; i < 2; i++)
-        sides[i] = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &engines[i] };
-    heed_status status = lab_duel_run(&row->duel, &sides[0], &sides[1], &options);
+    const lab_side a = lab_bench_engine_side(&engines[0]), b = lab_bench_engine_side(&engines[1]);
+    heed_status status = lab_duel_run(&row->duel, &a, &b, &options);
     if (status != HEED_OK)
         return status;
     row->seconds = median_call(&row->duel);

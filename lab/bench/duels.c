@@ -135,11 +135,9 @@ static heed_status open_engine(const lab_bench_duels *all, self *it, lab_bench_e
     heed_plan *plan = NULL;
     double seconds = 0;
     heed_status status = lab_bench_plan(all->bench, &it->tensors.problem, &plan);
-    if (status == HEED_OK)
-        status = lab_bench_engine_start(engine, &it->tensors, plan);
-    for (int i = 0; i < 2 && status == HEED_OK; i++)
-        status = lab_bench_engine_estimate(engine, all->bench->replay, &seconds);
-    return status == HEED_OK ? lab_bench_engine_ready(engine, all->bench->replay, seconds) : status;
+    return status == HEED_OK ? lab_bench_engine_begin(engine, &it->tensors, plan, NULL,
+                                                      all->bench->replay, &seconds)
+                             : status;
 }
 
 static heed_status open_engines(lab_bench_duels *all, self *it, lab_error *error)
@@ -147,8 +145,7 @@ static heed_status open_engines(lab_bench_duels *all, self *it, lab_error *error
     heed_status status = HEED_OK;
     for (int i = 0; i < 2 && status == HEED_OK; i++) {
         status = open_engine(all, it, &it->engines[i]);
-        it->sides[i] = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew,
-                                   &it->engines[i] };
+        it->sides[i] = lab_bench_engine_side(&it->engines[i]);
     }
     if (status == HEED_OK)
         status = lab_bench_engine_level(&it->engines[0], &it->engines[1]);

@@ -6,6 +6,7 @@
 
 #include "lab/bench/checker.h"
 #include "lab/measure/behind.h"
+#include "lab/measure/duel.h"
 #include "lab/trial/peer/rival.h"
 #include "src/device.h"
 
@@ -74,6 +75,14 @@ heed_status lab_bench_engine_estimate(lab_bench_engine *engine, bool replay, dou
 /* lab_bench_engine_ready() sizes the blocks for calls that take @seconds, and captures what is to
  * be replayed if @replay. */
 heed_status lab_bench_engine_ready(lab_bench_engine *engine, bool replay, double seconds);
+
+/* lab_bench_engine_begin() starts it with @plan and does both; the seconds go to *@seconds. */
+heed_status lab_bench_engine_begin(lab_bench_engine *engine, const lab_bench_tensors *tensors,
+                                   heed_plan *plan, const lab_bench_heed *heed, bool replay,
+                                   double *seconds);
+
+/* lab_bench_engine_side() returns it as a side of a duel. */
+lab_side lab_bench_engine_side(lab_bench_engine *engine);
 
 /* lab_bench_engine_level() makes two engines that are ready the sides of a duel: nothing but what
  * they compute is to differ. Blocks of both have as many calls, sized by the mean of what calls

@@ -74,7 +74,7 @@ heed_status lab_bench_match_interleave(const lab_bench *bench, lab_bench_match *
                                        lab_bench_engine *heed, const lab_side *other, double round)
 {
     lab_duel duel;
-    lab_side mine = { lab_bench_engine_block, lab_bench_engine_renew, heed };
+    lab_side mine = lab_bench_engine_side(heed);
     double seconds = match->looked ? bench->look : bench->seconds;
     const lab_duel_options options = { .rules = { .margin = bench->margin, .looks = 1 },
                                        .seconds = seconds,
@@ -317,7 +317,7 @@ heed_status lab_bench_meet_kernel(lab_bench *bench, lab_bench_match *match, lab_
         status = lab_bench_engine_level(heed, &other);
     other.checker = heed->checker;
     if (status == HEED_OK) {
-        lab_side side = { lab_bench_engine_block, lab_bench_engine_renew, &other };
+        lab_side side = lab_bench_engine_side(&other);
         match->calls = other.replay.calls;
         status = lab_bench_match_interleave(bench, match, heed, &side,
                                             lab_bench_engine_round(heed, heed_seconds) +

@@ -125,11 +125,9 @@ static heed_status check_side(lab_bench_pair *pair, lab_bench_engine *engine,
 static heed_status take_turns(lab_bench_pair *pair, lab_bench_engine engines[2],
                               const lab_duel_options *options)
 {
-    const lab_side a = { lab_bench_engine_block, lab_bench_engine_renew, &engines[0] };
+    const lab_side a = lab_bench_engine_side(&engines[0]);
     const lab_bench_guest *guest = pair->guest;
-    const lab_side b = guest ? (lab_side){ guest->block, guest->renew, guest->data }
-                             : (lab_side){ lab_bench_engine_block, lab_bench_engine_renew,
-                                           &engines[1] };
+    const lab_side b = guest ? guest->side : lab_bench_engine_side(&engines[1]);
     heed_status status = guest ? HEED_OK : lab_bench_engine_level(&engines[0], &engines[1]);
     if (status == HEED_OK)
         status = lab_duel_run(&pair->duel, &a, &b, options);

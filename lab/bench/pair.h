@@ -12,18 +12,20 @@
 
 #include "lab/bench/bench.h"
 
-/* Something else in the place of B, on memory of its own. start() makes it ready for the values of
- * @tensors, and writes the seconds of a call; block() is a block and renew() makes it anew, as a
- * lab_side takes them; the first fails if what it computed is wrong; error() is the worst there
- * was, see lab_bench_error(); and stop() ends it, also after start() failed. */
+/* Something that takes turns. start() makes it ready for the values of @tensors, and writes the
+ * seconds of a call; then it is @side; and stop() ends that, also after start() failed or was not
+ * called.
+ */
 typedef struct lab_bench_guest {
-    void *data;
+    void *data; /* of these functions */
     const char *name;
     heed_status (*start)(void *data, const lab_bench_tensors *tensors, double *seconds);
-    lab_block_fn *block;
-    lab_renew_fn *renew;
-    double (*error)(void *data);
+    lab_side side;
     void (*stop)(void *data);
+
+    /* The worst error there was, see lab_bench_error(), of what has memory of its own; a block of
+     * it fails if what it computed is wrong. */
+    double (*error)(void *data);
 } lab_bench_guest;
 
 /* Somebody else's plan in the place of B's. plan() makes one for the problem, normalized; failures
@@ -39,7 +41,7 @@ typedef struct lab_bench_maker {
 /* A is side 0 of the comparison, B side 1. */
 typedef struct lab_bench_pair {
     const char *names[2];              /* kernels with or without config; NULL: heed's own choice */
-    const lab_bench_guest *guest;      /* in the place of names[1], or NULL */
+    const lab_bench_guest *guest;      /* in the place of names[1], with its error(); or NULL */
     const lab_bench_maker *maker;      /* likewise */
     char planned[2][HEED_NAME_SIZE];   /* what they are in full */
     lab_bench_outcome outcome;         /* anything but LAB_BENCH_OK: there is no comparison, ... */

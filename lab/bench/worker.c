@@ -131,10 +131,9 @@ lab_bench_guest lab_bench_worker_guest(lab_bench_worker *worker)
     return (lab_bench_guest){ .data = worker,
                               .name = worker->name,
                               .start = start,
-                              .block = block,
-                              .renew = renew,
-                              .error = error,
-                              .stop = stop };
+                              .side = { block, renew, worker },
+                              .stop = stop,
+                              .error = error };
 }
 
 lab_record_verdict lab_bench_worker_fault(const lab_bench_worker *worker)

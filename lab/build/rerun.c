@@ -29,6 +29,22 @@ static void use_worker(lab_rerun *it, const lab_rerun_place *place)
 
 /* ---- A CUDA source ---- */
 
+static heed_status start(void *data, const lab_bench_tensors *tensors, double *seconds)
+{
+    lab_rerun *it = data;
+    heed_plan *plan = NULL;
+    heed_status status = it->maker->plan(it->maker->data, &tensors->problem, &plan);
+    return status == HEED_OK ? lab_bench_engine_begin(&it->engine, tensors, plan, it->maker->heed,
+                                                      it->bench.replay, seconds)
+                             : status;
+}
+
+static void stop(void *data)
+{
+    lab_rerun *it = data;
+    lab_bench_engine_stop(&it->engine);
+}
+
 static heed_status use_maker(lab_rerun *it, const lab_rerun_place *place, lab_record *record,
                              int64_t trial, lab_error *error)
 {
@@ -48,6 +64,11 @@ static heed_status use_maker(lab_rerun *it, const lab_rerun_place *place, lab_re
         it->maker = &it->rebuilt.maker;
     else
         snprintf(it->why, sizeof it->why, "%.300s", it->rebuilt.why);
+    it->own = (lab_bench_guest){ .data = it,
+                                 .name = it->name,
+                                 .start = start,
+                                 .side = lab_bench_engine_side(&it->engine),
+                                 .stop = stop };
     return HEED_OK;
 }
 
@@ -62,6 +83,7 @@ heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_reco
     it->bench = (lab_bench){ .context = place->context,
                              .sink = place->sink,
                              .host_threads = place->threads,
+                             .replay = place->replay,
                              .seed = place->seed };
     snprintf(it->name, sizeof it->name, "%s", name);
     snprintf(it->bench.device, sizeof it->bench.device, "%s", place->device);
@@ -81,41 +103,11 @@ heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_reco
 
 void lab_rerun_close(lab_rerun *it)
 {
-    lab_rerun_stop(it);
+    if (it->own.stop)
+        it->own.stop(it->own.data);
     lab_rebuild_free(&it->rebuilt);
     lab_rebuild_library_free(&it->library);
     free(it->launch);
     free(it->source);
     memset(it, 0, sizeof *it);
-}
-
-static heed_status start_engine(lab_rerun *it, const lab_bench_tensors *tensors, bool replay)
-{
-    heed_plan *plan = NULL;
-    double seconds = 0;
-    heed_status status = it->maker->plan(it->maker->data, &tensors->problem, &plan);
-    if (status == HEED_OK)
-        status = lab_bench_engine_start_of(&it->engine, tensors, plan, it->maker->heed);
-    if (status == HEED_OK)
-        status = lab_bench_engine_estimate(&it->engine, replay, &seconds);
-    return status == HEED_OK ? lab_bench_engine_ready(&it->engine, replay, seconds) : status;
-}
-
-heed_status lab_rerun_start(lab_rerun *it, const lab_bench_tensors *tensors, bool replay,
-                            lab_side *side)
-{
-    double seconds = 0;
-    if (it->guest) {
-        *side = (lab_side){ it->guest->block, it->guest->renew, it->guest->data };
-        return it->guest->start(it->guest->data, tensors, &seconds);
-    }
-    *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &it->engine };
-    return start_engine(it, tensors, replay);
-}
-
-void lab_rerun_stop(lab_rerun *it)
-{
-    if (it->guest)
-        it->guest->stop(it->guest->data);
-    lab_bench_engine_stop(&it->engine);
 }

@@ -24,6 +24,7 @@ typedef struct lab_rerun_place {
     const lab_sink *sink;
     const char *device; /* such as "cuda:0"; "" on a CPU */
     int threads;        /* of the host, for references */
+    bool replay;        /* time by replays */
     uint64_t seed;
     const lab_bench_worker *beside; /* the worker that it meets: then it runs as that does, on any
                                  device, and asking takes as long for both. NULL: it meets a kernel
@@ -38,12 +39,12 @@ typedef struct lab_rerun {
     const lab_bench_guest *guest; /* in the place of B of a pair; NULL: see maker */
     const lab_bench_maker *maker; /* likewise */
     lab_bench_worker worker;
-    lab_bench_guest own; /* the worker's */
+    lab_bench_guest own; /* whichever it is, for who has no pair: by replays as the place says */
     lab_bench bench;
     lab_rebuild_library library;
     char *launch;
     lab_rebuild rebuilt;
-    lab_bench_engine engine; /* of lab_rerun_start() */
+    lab_bench_engine engine; /* of the maker, there */
 } lab_rerun;
 
 /* lab_rerun_open() makes it ready for @problem, normalized. That it cannot be run is no failure:
@@ -53,11 +54,5 @@ heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_reco
                            int64_t trial, const char *name, const heed_problem *problem,
                            lab_error *error);
 void lab_rerun_close(lab_rerun *it);
-
-/* lab_rerun_start() makes it a side that works on @tensors, by replays if @replay, for who has no
- * pair; lab_rerun_stop() ends that, also after a failure. */
-heed_status lab_rerun_start(lab_rerun *it, const lab_bench_tensors *tensors, bool replay,
-                            lab_side *side);
-void lab_rerun_stop(lab_rerun *it);
 
 #endif /* LAB_RERUN_H */

@@ -14,7 +14,7 @@
 #include "lab/inspect/ablate.h"
 #include "lab/record/record.h"
 #include "lab/search/clues.h"
-#include "lab/search/evolve.h"
+#include "lab/search/evolution.h"
 #include "src/cuda/jit.h"
 
 /* How much is to be found out. */

@@ -1,41 +1,91 @@
 /*
- * evolution.h - the state of an evolution, for the files that breed it and that keep it
+ * evolution.h - the strategy "evolution": islands of points that are mutated, crossed, and replaced
+ * by better ones
+ *
+ *     lab_evolution_create(&evolution, &space, &options, starts, count, &error);
+ *     const lab_search_options search = { .strategy = "evolution", .evolution = evolution, ... };
+ *     lab_search_run(&search, &space, &evaluator, &search, &error);
+ *     ... lab_evolution_champion(evolution) ...
+ *
+ *     parents (an elite, or the winner of a tournament) -> child, by moves that the guide prefers
+ * -> evaluation -> a place on the island, if it is better than the worst -> champion, if the
+ *     caller's rule says so
+ *
+ * A point that is refused or pruned is a child like others, that failed: its parents' moves are
+ * less likely from then on. Without an evolution of the caller's the strategy has one of its own.
  */
 #ifndef LAB_EVOLUTION_H
 #define LAB_EVOLUTION_H
 
-#include "lab/search/evolve.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#define EVOLUTION_WAITING 64 /* genomes that were offered */
+#include "lab/search/guide.h"
+#include "lab/search/search.h"
 
-typedef struct lab_island {
-    lab_individual members[LAB_POPULATION_MAX]; /* the best first */
-    int count;
-} lab_island;
+/* One point that was tried, or is to be. */
+typedef struct lab_individual {
+    int64_t id;         /* from 1 */
+    int64_t parents[2]; /* 0: none */
+    int64_t point;      /* its number in the space */
+    lab_move moves[4];  /* that made it from the first parent */
+    int move_count;
+    double score;      /* as that of its lab_try */
+    unsigned findings; /* what binds it: see guide.h */
+} lab_individual;
 
-struct lab_evolution {
-    const lab_space *space;
-    const lab_source *source;
-    lab_evolution_options options; /* defaults filled in */
-    lab_rng rng;
-    lab_guide guide;
-    lab_island islands[LAB_ISLANDS_MAX];
-    lab_individual champion; /* id 0: none */
-    int64_t evaluations;
-    lab_genome waiting[EVOLUTION_WAITING];
-    size_t waiting_count;
-    lab_genome *tried; /* everything that was ever evaluated */
-    size_t tried_count;
-};
+/* The caller's part in it. Each function may be NULL; a status other than HEED_OK ends the search,
+ * and the child is as if it had never been. */
+typedef struct lab_evolution_calls {
+    void *data;
 
-/* evolve.c: remembers a genome as tried; false if there is no memory. */
-bool lab_evolution_remember(lab_evolution *evolution, const lab_genome *genome);
+    /* Before @child, and those who come with it, are evaluated; and after, to say what binds it. */
+    heed_status (*bred)(void *data, const lab_individual *child);
+    unsigned (*findings)(void *data, const lab_individual *child);
 
-/* breed.c: makes the next genome for @island, with its parents and moves; false if nothing new can
- * be found. */
-bool lab_evolution_breed(lab_evolution *evolution, int island, lab_individual *child);
+    /* The rule of succession: is @challenger, whose score is better, to replace @champion? It is
+     * for this function to measure both again. NULL: it is if it is 3 % faster. */
+    heed_status (*succeeds)(void *data, const lab_individual *challenger,
+                            const lab_individual *champion, bool *yes);
 
-/* breed.c: was it tried? */
-bool lab_genome_tried(const lab_evolution *evolution, const lab_genome *genome);
+    /* Told after every child, with the champion so far (NULL: none). */
+    heed_status (*born)(void *data, const lab_individual *child, const lab_individual *champion);
+} lab_evolution_calls;
+
+/* Zero in a field means its default. */
+typedef struct lab_evolution_options {
+    uint64_t seed;
+    int islands;       /* default 3 */
+    int population;    /* of an island; default 8 */
+    int elites;        /* of these: parents half the time; default 2 */
+    int migration;     /* children between two migrations; default 24 */
+    double crossover;  /* share of children with two parents; default 0.3 */
+    double immigrants; /* share of random ones; default 0.05 */
+    lab_evolution_calls calls;
+} lab_evolution_options;
+
+#define LAB_ISLANDS_MAX 16
+#define LAB_POPULATION_MAX 64
+#define LAB_EVOLUTION_STARTS 64 /* at most */
+
+/* lab_evolution_create() begins with the points @starts, and what else islands need at random.
+ * @space must outlive it. Returns HEED_OK; HEED_ERR_INVALID for bad options; HEED_ERR_NO_MEMORY. */
+heed_status lab_evolution_create(lab_evolution **evolution, const lab_space *space,
+                                 const lab_evolution_options *options, const int64_t *starts,
+                                 size_t count, lab_error *error);
+void lab_evolution_destroy(lab_evolution *evolution);
+
+/* lab_evolution_tell() adds @findings to those of the individual @id, wherever it is: what was
+ * found out about it after it was evaluated. Its children are bred by that from now on. */
+void lab_evolution_tell(lab_evolution *evolution, int64_t id, unsigned findings);
+
+/* The state of an evolution. Pointers are valid until the next child. */
+const lab_individual *lab_evolution_champion(const lab_evolution *evolution); /* NULL: none yet */
+int64_t lab_evolution_children(const lab_evolution *evolution);
+
+/* lab_evolution_member() returns the @place-th best individual of an island, or NULL past the last.
+ */
+const lab_individual *lab_evolution_member(const lab_evolution *evolution, int island, int place);
 
 #endif /* LAB_EVOLUTION_H */

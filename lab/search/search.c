@@ -58,6 +58,7 @@ static const lab_strategy strategies[] = {
     { "random", "points at random, none twice", lab_strategy_random },
     { "halving", "all on one shape, then ever fewer on ever more", lab_strategy_halving },
     { "local", "from random points to better neighbours", lab_strategy_local },
+    { "evolution", "islands of points that are mutated and crossed", lab_strategy_evolution },
 };
 
 const lab_strategy *lab_strategy_at(size_t index)
@@ -107,6 +108,11 @@ const lab_try *lab_search_tried(const lab_search *search, int64_t index)
     return place > 0 ? &search->tries[place - 1] : NULL;
 }
 
+lab_evolution *lab_search_evolution(const lab_search *search)
+{
+    return search->options.evolution;
+}
+
 int64_t lab_search_trials_left(const lab_search *search)
 {
     return search->options.trials > 0 ? search->options.trials - search->launched : INT64_MAX;
@@ -143,6 +149,11 @@ static bool over(lab_search *search, bool launched)
     else
         return false;
     return true;
+}
+
+bool lab_search_is_over(lab_search *search)
+{
+    return over(search, false);
 }
 
 /* The try of a point, begun if it is new; NULL if there is no memory. */
@@ -314,6 +325,12 @@ static heed_status try_starts(lab_search *search)
     return status;
 }
 
+static heed_status begin_search(lab_search *search)
+{
+    heed_status status = find_open(search);
+    return status == HEED_OK ? try_starts(search) : status;
+}
+
 /* The next finalist: the best by score that has not been in the finals. */
 static int64_t next_finalist(const lab_search *search, int effort)
 {
@@ -349,17 +366,22 @@ static heed_status play_finals(lab_search *search)
     return status;
 }
 
-static heed_status run(lab_search *search)
+/* Lets a strategy loose, and plays the finals. */
+static heed_status run(lab_search *search, lab_error *error)
 {
-    heed_status status = find_open(search);
-    if (status == HEED_OK)
-        status = try_starts(search);
+    const lab_search_options *options = &search->options;
+    search->end = LAB_SEARCH_COMPLETE;
+    search->end_ns = options->budget_ns > 0 ? heed_clock_ns() + options->budget_ns : 0;
+    heed_status status = search->open ? HEED_OK : begin_search(search);
     if (status == HEED_OK)
         status = lab_strategy_find(search->options.strategy)->run(search);
     if (status == HEED_OK)
         status = play_finals(search);
     if (status != HEED_OK) /* in the middle of an evaluation */
         search->end = was_interrupted(search) ? LAB_SEARCH_INTERRUPTED : LAB_SEARCH_FAILED;
+    if (status != HEED_OK)
+        lab_fail(error, status, "the search ended early: %s",
+                 status == HEED_ERR_NO_MEMORY ? "no memory" : heed_status_name(status));
     return status;
 }
 
@@ -381,13 +403,16 @@ heed_status lab_search_run(lab_search **search, const lab_space *space,
     self->evaluator = evaluator;
     self->options = chosen;
     self->rng = (lab_rng){ .seed = lab_random_stream(chosen.seed, 1) };
-    self->end_ns = chosen.budget_ns > 0 ? heed_clock_ns() + chosen.budget_ns : 0;
     *search = self;
-    status = run(self);
-    if (status != HEED_OK)
-        lab_fail(error, status, "the search ended early: %s",
-                 status == HEED_ERR_NO_MEMORY ? "no memory" : heed_status_name(status));
-    return status;
+    return run(self, error);
+}
+
+heed_status lab_search_continue(lab_search *search, const lab_search_options *options,
+                                lab_error *error)
+{
+    heed_status status = check_options(search->space, search->evaluator, options, error);
+    search->options = *options;
+    return status == HEED_OK ? run(search, error) : status;
 }
 
 void lab_search_disqualify(lab_search *search, int64_t index, const char *why)

@@ -91,6 +91,8 @@ typedef struct lab_try {
     size_t trial; /* how many points had been launched with this one; 0: it was pruned */
 } lab_try;
 
+typedef struct lab_evolution lab_evolution; /* evolution.h */
+
 /* Zero in a field means its default. */
 typedef struct lab_search_options {
     const char *strategy; /* see lab_strategy_at(); "model" by default */
@@ -102,6 +104,7 @@ typedef struct lab_search_options {
                                 negative none */
     const lab_point *starts; /* points to try first, such as the planner's choice */
     size_t start_count;
+    lab_evolution *evolution;  /* of the strategy of that name; NULL: one of its own */
     bool (*interrupted)(void); /* asked between evaluations; may be NULL */
 
     /* Told after every point, with the try and the best so far (NULL: none yet). May be NULL. */
@@ -127,6 +130,12 @@ typedef struct lab_search lab_search;
 heed_status lab_search_run(lab_search **search, const lab_space *space,
                            const lab_evaluator *evaluator, const lab_search_options *options,
                            lab_error *error);
+
+/* lab_search_continue() goes on with another strategy and other budgets. Points that were tried are
+ * known. Trials count from the beginning, time from now on, and starts are those of before. Returns
+ * as lab_search_run() does. */
+heed_status lab_search_continue(lab_search *search, const lab_search_options *options,
+                                lab_error *error);
 void lab_search_free(lab_search *search);
 
 /* The result. Pointers are valid until lab_search_free(). */
@@ -164,6 +173,7 @@ size_t lab_search_open(const lab_search *search, const int64_t **indices);
 const lab_space *lab_search_space(const lab_search *search);
 const lab_evaluator *lab_search_evaluator(const lab_search *search);
 lab_rng *lab_search_rng(lab_search *search);
+lab_evolution *lab_search_evolution(const lab_search *search); /* of the options */
 
 /* lab_search_is_open() says whether the point is one of the open ones. */
 bool lab_search_is_open(const lab_search *search, int64_t index);
@@ -177,6 +187,9 @@ const lab_try *lab_search_tried(const lab_search *search, int64_t index);
  * next call, or NULL there once the search is to end; or why it cannot go on. */
 heed_status lab_search_try(lab_search *search, int64_t index, int shapes, int effort,
                            const lab_try **result);
+
+/* lab_search_is_over() says whether no other point may be launched, as the search is to end. */
+bool lab_search_is_over(lab_search *search);
 
 /* lab_search_trials_left() returns how many more points may be launched. */
 int64_t lab_search_trials_left(const lab_search *search);

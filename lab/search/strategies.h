@@ -14,6 +14,7 @@ heed_status lab_strategy_random(lab_search *search);
 heed_status lab_strategy_halving(lab_search *search);
 heed_status lab_strategy_local(lab_search *search);
 heed_status lab_strategy_model(lab_search *search);
+heed_status lab_strategy_evolution(lab_search *search);
 
 /* lab_shuffled_open() returns the open points in random order, which the caller frees; NULL if
  * there is no memory. *@count is their number. */

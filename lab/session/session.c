@@ -87,14 +87,15 @@ static bool grow(lab_lineage *lineage, int64_t id)
 heed_status lab_lineage_name(lab_lineage *lineage, const lab_space *space, const char *kernel,
                              const lab_individual *one, lab_session_name *name, lab_error *error)
 {
+    const lab_point point = lab_space_at(space, one->point);
     char whole[HEED_NAME_SIZE];
-    heed_status status = lab_space_name(space, &one->genome.point, kernel, whole, error);
+    heed_status status = lab_space_name(space, &point, kernel, whole, error);
     if (status != HEED_OK)
         return status;
     if (!grow(lineage, one->id)) /* which may move the others */
         return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for an evolution");
     lab_session_name_set(name, whole);
-    lab_point_print(space, &one->genome.point, name->thought);
+    lab_point_print(space, &point, name->thought);
     const lab_record_candidate candidate = { .kernel = name->kernel, .config = name->config };
     lab_record_candidate_hash(&candidate, lineage->hashes[one->id - 1]);
     for (int i = 0; i < 2; i++) {

@@ -22,7 +22,7 @@
 #define LAB_SESSION_H
 
 #include "inspect/roofline.h"
-#include "search/evolve.h"
+#include "search/evolution.h"
 #include "search/search.h"
 #include "session/entry.h"
 

@@ -11,6 +11,7 @@
 #include "lab/inspect/cubin.h"
 #include "lab/search/clues.h"
 #include "lab/sweep/sweep.h"
+#include "src/cuda/driver/nvrtc.h"
 #include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
 #include "src/measure.h"
@@ -127,20 +128,29 @@ static lab_job *next_wanted(void *data)
     return NULL;
 }
 
-lab_sweep_pool *lab_sweep_pool_start(const lab_sweep *run)
+heed_status lab_sweep_pool_start(lab_sweep *run)
 {
+    const heed_nvrtc *nvrtc;
+    if (!run->arch)
+        return HEED_OK;
+    heed_status status = heed_nvrtc_get(&nvrtc); /* else each point would say it */
+    if (status != HEED_OK)
+        return lab_fail(&run->trouble, status, "%s", heed_message());
     lab_sweep_pool *pool = calloc(1, sizeof *pool);
     pool_point *points = calloc((size_t)lab_space_count(&run->space), sizeof *points);
     if (!pool || !points) {
         free(pool);
         free(points);
-        return NULL;
+        return lab_fail(&run->trouble, HEED_ERR_NO_MEMORY,
+                        "not enough memory to compile %lld points",
+                        (long long)lab_space_count(&run->space));
     }
     pool->run = run;
     pool->points = points;
     pool->jobs = (lab_pool){ .owner = pool, .next = next_wanted, .work = compile };
     lab_pool_start(&pool->jobs, run->threads);
-    return pool;
+    run->pool = pool;
+    return HEED_OK;
 }
 
 void lab_sweep_pool_want(lab_sweep_pool *pool, const lab_point *points, size_t count)

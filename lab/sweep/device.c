@@ -30,7 +30,7 @@ static const double efforts[] = { 0.01, 0.1 };
 heed_status lab_sweep_open_shape(const lab_sweep *run, lab_sweep_shape *shape)
 {
     size_t cache = heed_device_cache(run->context);
-    int64_t bytes = !run->options.cold ? 0 : 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
+    int64_t bytes = !run->cold ? 0 : 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
     const lab_sampling rows = { .seed = LAB_ENTRY_ROWS_SEED,
                                 .work = EXPECT_WORK,
                                 .threads = run->threads };
@@ -121,8 +121,8 @@ static void doubt(const lab_sweep *run, int shape, lab_evaluation *result)
 {
     lab_error why = { "" };
     if (result->state == LAB_STATE_TIMED &&
-        !lab_plausible_here(run->judge, run->context, &run->problems.items[shape],
-                            run->options.cold, result->seconds, &why)) {
+        !lab_plausible_here(run->judge, run->context, &run->problems.items[shape], run->cold,
+                            result->seconds, &why)) {
         result->state = LAB_STATE_IMPOSSIBLE;
         snprintf(result->why, sizeof result->why, "%.150s", why.text);
     }
@@ -200,18 +200,15 @@ static heed_status keep(lab_sweep *run, int64_t point, int shape, int effort,
     };
     if (!run->record || lab_trials_write(run->record, &run->space, &record) == HEED_OK)
         return HEED_OK;
-    snprintf(run->trouble, sizeof run->trouble, "%s: %s", run->record_path, strerror(errno));
-    return HEED_ERR_SYSTEM;
+    return lab_fail(&run->trouble, HEED_ERR_SYSTEM, "%s: %s", run->record_path, strerror(errno));
 }
 
 /* The answer of the board: run->answered if there is one. */
 static heed_status look_up(lab_sweep *run, const lab_record_trial *trial, int shape,
                            lab_evaluation *result)
 {
-    lab_error error;
-    heed_status status = lab_session_find(run->session, trial, result, &run->answered, &error);
-    if (status != HEED_OK)
-        snprintf(run->trouble, sizeof run->trouble, "%s", error.text);
+    heed_status status = lab_session_find(run->session, trial, result, &run->answered,
+                                          &run->trouble);
     if (!run->answered)
         return status;
     run->reused++;
@@ -227,7 +224,7 @@ static heed_status put_down(lab_sweep *run, lab_record_trial *trial, const lab_e
     if (result->state == LAB_STATE_PRUNED && !run->keeps_pruned)
         return HEED_OK;
     trial->started = run->started;
-    lab_entry_take(trial, &parts, result, run->options.cold);
+    lab_entry_take(trial, &parts, result, run->cold);
     return lab_sweep_add(run, trial, NULL);
 }
 
@@ -265,11 +262,9 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     lab_record_now(run->started);
     if (!is_pruned(run, index, result))
         status = time_kernel(run, shape, name, efforts[effort], result);
-    if (status != HEED_OK) {
-        snprintf(run->trouble, sizeof run->trouble, "%s",
-                 lab_interrupted(run->sink) ? "" : heed_message());
-        return status;
-    }
+    if (status != HEED_OK)
+        return lab_fail(&run->trouble, status, "%s",
+                        lab_interrupted(run->sink) ? "" : heed_message());
     status = put_down(run, &trial, result);
     return status == HEED_OK ? keep(run, index, shape, effort, result) : status;
 }
@@ -306,9 +301,8 @@ static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
 
 static void announce(void *data, const lab_point *points, size_t count)
 {
-    lab_sweep *run = data;
-    if (run->pool)
-        lab_sweep_pool_want(run->pool, points, count);
+    const lab_sweep *run = data;
+    lab_sweep_pool_want(run->pool, points, count);
 }
 
 lab_evaluator lab_sweep_evaluator(lab_sweep *run)
@@ -318,7 +312,7 @@ lab_evaluator lab_sweep_evaluator(lab_sweep *run)
                             .efforts = EFFORTS,
                             .evaluate = evaluate,
                             .refuse = refuse,
-                            .announce = announce };
+                            .announce = run->pool ? announce : NULL };
 }
 
 /* ---- Where to begin ---- */

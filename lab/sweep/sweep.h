@@ -1,10 +1,12 @@
 /*
  * sweep.h - points of a space of configs timed on a device, for a search or an evolution
  *
- *     lab_sweep sweep = { .sink = &sink, .options = options, .space = space, .problems = problems,
- *                         .shapes = shapes, .context = context, .threads = threads, ... };
+ *     lab_sweep sweep = { .sink = &sink, .space = space, .problems = problems, .shapes = shapes,
+ *                         .context = context, .threads = threads, ... };
  *     const lab_evaluator evaluator = lab_sweep_evaluator(&sweep);
  *     lab_search_run(&search, &sweep.space, &evaluator, &options, &error);
+ *     lab_sweep_prove(&gates, best, &proven);
+ *     lab_sweep_compare(&gates, best, seed);
  *     lab_sweep_shapes_free(&sweep);
  *
  * An answer comes from the trials of before, from the board, or from the device; points that are
@@ -21,30 +23,15 @@
 #include "heed.h"
 #include "lab/base/sink.h"
 #include "lab/bench/engine.h"
-#include "lab/insight/insight.h"
-#include "lab/search/guide.h"
+#include "lab/bench/pair.h"
 #include "lab/search/search.h"
 #include "lab/search/trials.h"
 #include "lab/session/plausible.h"
+#include "lab/session/prover.h"
 #include "lab/session/session.h"
 #include "lab/shapes/shapes.h"
 
 typedef struct lab_sweep_pool lab_sweep_pool;
-
-/* The verdict of the gates on a point. */
-typedef struct lab_sweep_proof {
-    int64_t index;
-    bool passed, refused;
-} lab_sweep_proof;
-
-#define LAB_SWEEP_PROOFS 32
-
-/* The number on the board of the trial that is timed beside what heed plans; others have their
- * effort. */
-#define LAB_SWEEP_COMPARED 16
-
-/* That of a finalist that does not pass all gates. */
-#define LAB_SWEEP_REFUSED 17
 
 #define LAB_SWEEP_SAMPLES_MAX 256
 
@@ -63,26 +50,15 @@ typedef struct lab_sweep_shape {
     bool same;                  /* the best point is what heed plans */
 } lab_sweep_shape;
 
-typedef struct lab_sweep_options {
-    heed_options machine; /* the host's threads and CPU, the device */
-    const char *strategy; /* of the search; NULL: none */
-    uint64_t seed;
-    int64_t trials; /* launches at most; 0: any */
-    double seconds; /* 0: any */
-    lab_insight_mode insights;
-    bool cold, no_verify, no_compare, json;
-} lab_sweep_options;
-
 typedef struct lab_sweep {
     const lab_sink *sink;
-    lab_sweep_options options;
     lab_space space;
     lab_problems problems;
     lab_sweep_shape *shapes; /* of the problems */
     heed_context *context;   /* NULL: nothing runs, code is compiled alone */
     bool replay;             /* time by replays */
+    bool cold;               /* rotate through copies of the tensors that exceed every cache */
     int arch;                /* that code is compiled for; 0: none is */
-    char device[64];
     char kernel[HEED_NAME_SIZE];
     int threads;          /* of the host, for compiling and references */
     lab_sweep_pool *pool; /* NULL: nothing is compiled */
@@ -91,25 +67,19 @@ typedef struct lab_sweep {
     lab_time_judge *judge;   /* of times that cannot be; NULL: none are doubted */
     FILE *record;            /* NULL: none */
     const char *record_path; /* of that file */
-    lab_search *search;
-    lab_progress progress;
-    size_t total; /* points that may be launched, for progress */
-    int64_t start_ns;
+    lab_search *search;      /* of its points, the caller's; NULL: not begun */
+    lab_session *session;    /* of the trials on the board; NULL: none */
+    bool ranks;              /* its best point goes to that board as well */
+    bool keeps_pruned;       /* so do points that were pruned */
+
+    /* The result. */
     int64_t reused;                        /* launches whose answers were known from before */
-    char trouble[512];                     /* why the search ended early */
+    bool answered;                         /* the last answer was on the board */
+    lab_error trouble;                     /* why the last function failed */
     double samples[LAB_SWEEP_SAMPLES_MAX]; /* of the last evaluation */
     char started[LAB_RECORD_TIME_SIZE];    /* when it began */
-    lab_session *session;                  /* of the trials on the board; NULL: none */
-    bool ranks;                            /* its best point goes to that board as well */
-    bool keeps_pruned;                     /* so do points that were pruned */
-    bool answered;                         /* the last answer was on the board */
     const char *parents[2];                /* hashes of those that the next point was bred from */
     size_t parent_count;
-    lab_sweep_proof proofs[LAB_SWEEP_PROOFS];
-    size_t proof_count;
-    bool verified; /* the best point passed the gates, ... */
-    int wrong;     /* points that were the best until a gate refused them */
-    bool refuted;  /* or did not */
 } lab_sweep;
 
 /* ---- compile.c: points are compiled while the device is busy with others ---- */
@@ -122,9 +92,10 @@ typedef struct lab_sweep_facts {
     char why[LAB_WHY_SIZE];
 } lab_sweep_facts;
 
-/* lab_sweep_pool_start() starts threads that compile; NULL if there is no memory.
- * lab_sweep_pool_want() says what to compile next, lab_sweep_pool_get() waits for a point. */
-lab_sweep_pool *lab_sweep_pool_start(const lab_sweep *run);
+/* lab_sweep_pool_start() starts threads that compile, where there is something to compile; returns
+ * HEED_OK, or why not, with run->trouble. lab_sweep_pool_want() says what to compile next,
+ * lab_sweep_pool_get() waits for a point. */
+heed_status lab_sweep_pool_start(lab_sweep *run);
 void lab_sweep_pool_want(lab_sweep_pool *pool, const lab_point *points, size_t count);
 lab_sweep_facts lab_sweep_pool_get(lab_sweep_pool *pool, int64_t point);
 
@@ -171,37 +142,65 @@ heed_status lab_sweep_try_kernel(heed_context *context, int arch, const heed_pro
 /* lab_sweep_find_usual() writes what heed plans by itself for each problem to its shape. */
 void lab_sweep_find_usual(lab_sweep *run);
 
-/* lab_sweep_start_engine() plans a kernel by its name and makes it ready for blocks.
- * lab_sweep_meet_usual() lets @found, which is ready, and what heed plans for shape @number take
- * turns, and keeps what that said. Free @duel in any case. */
-heed_status lab_sweep_start_engine(const lab_sweep *run, const lab_sweep_shape *shape,
-                                   const char *name, lab_bench_engine *engine);
-heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_side *found,
+/* A kernel that is planned by its name, as a side. Set sweep and name. */
+typedef struct lab_sweep_player {
+    const lab_sweep *sweep;
+    char name[2 * HEED_NAME_SIZE];
+    lab_bench_engine engine;
+} lab_sweep_player;
+
+/* lab_sweep_guest() returns a player that can be started; it must not be moved then. */
+lab_bench_guest lab_sweep_guest(lab_sweep_player *player);
+
+/* lab_sweep_play() starts both on the tensors of a shape, lets them take turns, and stops them. Two
+ * kernels of this process differ in nothing but what they compute. Free @duel in any case. */
+heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_guest *a,
+                           const lab_bench_guest *b, const lab_duel_options *options,
+                           lab_duel *duel);
+
+/* lab_sweep_meet_usual() lets @found play against what heed plans for the shape, and keeps what
+ * that said. */
+heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_guest *found,
                                  const lab_duel_options *options, lab_duel *duel);
 
-/* ---- board.c: trials on the board ---- */
+/* ---- judge.c: the best points: gates, turns with heed's plan, the board ---- */
 
-/* lab_sweep_trial() begins a trial, lab_sweep_name_point() names the kernel of a point with its
- * parents, and lab_sweep_add() adds a trial; run->trouble says why it failed. The others add one of
- * a point that came out best. */
+/* lab_sweep_trial() begins a trial for the board, and lab_sweep_add() adds it. */
 lab_record_trial lab_sweep_trial(const lab_sweep *run, const lab_session_name *name, size_t shape,
                                  int attempt);
-void lab_sweep_name_point(const lab_sweep *run, const lab_point *point, lab_session_name *name);
 heed_status lab_sweep_add(lab_sweep *run, lab_record_trial *trial, int64_t *id);
-heed_status lab_sweep_board_add_duel(lab_sweep *run, const lab_point *point, size_t number,
-                                     const lab_duel *duel);
 
-/* lab_sweep_board_add_alone() adds the time of the best point where it is what heed plans, and has
- * nobody to be timed beside. */
-heed_status lab_sweep_board_add_alone(lab_sweep *run, const lab_point *point, size_t number,
-                                      const lab_evaluation *result);
+/* lab_sweep_name_point() names the kernel of a point with its parents. */
+void lab_sweep_name_point(const lab_sweep *run, const lab_point *point, lab_session_name *name);
 
-/* lab_sweep_board_add_plan() ranks what heed plans, which passed all gates, by its side of @duel,
- * B. */
-heed_status lab_sweep_board_add_plan(lab_sweep *run, size_t number, const lab_duel *duel);
+/* The verdicts of the gates on kernels, on the problems of a sweep. Set sweep and prover; free the items.
+ */
+typedef struct lab_sweep_gates {
+    lab_sweep *sweep;
+    lab_prover prover;
+    struct lab_sweep_proof {
+        int64_t point;
+        lab_proven proven;
+    } * items;
+    size_t count;
+} lab_sweep_gates;
 
-/* lab_sweep_board_add_refused() adds that the gates of heed verify do not let a point pass on the
- * problems of the sweep. */
-heed_status lab_sweep_board_add_refused(lab_sweep *run, const lab_point *point);
+/* lab_sweep_proven() returns what they said of a point. lab_sweep_prove() asks them unless they
+ * have told; the sink is told what is wrong. HEED_ERR_SYSTEM once interrupted. */
+lab_proven lab_sweep_proven(const lab_sweep_gates *gates, int64_t point);
+heed_status lab_sweep_prove(lab_sweep_gates *gates, int64_t point, lab_proven *proven);
+
+/* lab_sweep_confirm() times a kernel that passed all gates on shape number @number for the board,
+ * by samples that nobody chose it by, unless that was done before. Heed's own plan is proved now, if
+ * @gates is set. */
+heed_status lab_sweep_confirm(lab_sweep *run, const lab_session_name *name, size_t number,
+                              int attempt, const lab_sweep_gates *gates);
+
+/* lab_sweep_compare() times the point beside what heed plans, shape by shape; where it may be
+ * ranked on the board of a sweep, the plan is too. */
+heed_status lab_sweep_compare(const lab_sweep_gates *gates, int64_t point, uint64_t seed);
+
+/* lab_sweep_add_refused() puts on the board that the gates refuse a point. */
+heed_status lab_sweep_add_refused(lab_sweep *run, int64_t point);
 
 #endif /* LAB_SWEEP_H */

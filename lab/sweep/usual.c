@@ -40,17 +40,52 @@ void lab_sweep_find_usual(lab_sweep *run)
     }
 }
 
-heed_status lab_sweep_start_engine(const lab_sweep *run, const lab_sweep_shape *shape,
-                                   const char *name, lab_bench_engine *engine)
+static heed_status start(void *data, const lab_bench_tensors *tensors, double *seconds)
 {
-    double seconds = 0;
+    lab_sweep_player *it = data;
     heed_plan *plan;
-    heed_status status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
+    heed_status status = heed_plan_create_named(&plan, it->sweep->context, &tensors->problem,
+                                                it->name);
+    return status == HEED_OK ? lab_bench_engine_begin(&it->engine, tensors, plan, NULL,
+                                                      it->sweep->replay, seconds)
+                             : status;
+}
+
+static void stop(void *data)
+{
+    lab_sweep_player *it = data;
+    lab_bench_engine_stop(&it->engine);
+}
+
+lab_bench_guest lab_sweep_guest(lab_sweep_player *player)
+{
+    return (lab_bench_guest){ .data = player,
+                              .name = player->name,
+                              .start = start,
+                              .side = lab_bench_engine_side(&player->engine),
+                              .stop = stop };
+}
+
+heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_guest *a,
+                           const lab_bench_guest *b, const lab_duel_options *options,
+                           lab_duel *duel)
+{
+    lab_sweep_shape *shape = &run->shapes[number];
+    double seconds;
+    *duel = (lab_duel){ .pairs = 0 };
+    heed_status status = lab_sweep_open_shape(run, shape);
     if (status == HEED_OK)
-        status = lab_bench_engine_start(engine, &shape->tensors, plan);
+        status = a->start(a->data, &shape->tensors, &seconds);
     if (status == HEED_OK)
-        status = lab_bench_engine_estimate(engine, run->replay, &seconds);
-    return status == HEED_OK ? lab_bench_engine_ready(engine, run->replay, seconds) : status;
+        status = b->start(b->data, &shape->tensors, &seconds);
+    if (status == HEED_OK && a->side.fn == lab_bench_engine_block &&
+        b->side.fn == lab_bench_engine_block)
+        status = lab_bench_engine_level(a->side.data, b->side.data);
+    if (status == HEED_OK)
+        status = lab_duel_run(duel, &a->side, &b->side, options);
+    b->stop(b->data);
+    a->stop(a->data);
+    return status;
 }
 
 static void take_verdict(lab_sweep_shape *shape, const lab_duel *duel)
@@ -64,20 +99,14 @@ static void take_verdict(lab_sweep_shape *shape, const lab_duel *duel)
     shape->usual_seconds = lab_stats_summary_of(duel->b, duel->pairs).p50;
 }
 
-heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_side *found,
+heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_guest *found,
                                  const lab_duel_options *options, lab_duel *duel)
 {
-    lab_sweep_shape *shape = &run->shapes[number];
-    lab_bench_engine usual = { .tensors = NULL };
-    const lab_side b = { lab_bench_engine_block, lab_bench_engine_renew, &usual };
-    *duel = (lab_duel){ .pairs = 0 };
-    heed_status status = lab_sweep_start_engine(run, shape, shape->usual, &usual);
-    if (status == HEED_OK && found->fn == lab_bench_engine_block)
-        status = lab_bench_engine_level(found->data, &usual);
+    lab_sweep_player usual = { .sweep = run };
+    snprintf(usual.name, sizeof usual.name, "%s", run->shapes[number].usual);
+    const lab_bench_guest b = lab_sweep_guest(&usual);
+    heed_status status = lab_sweep_play(run, number, found, &b, options, duel);
     if (status == HEED_OK)
-        status = lab_duel_run(duel, found, &b, options);
-    if (status == HEED_OK)
-        take_verdict(shape, duel);
-    lab_bench_engine_stop(&usual);
+        take_verdict(&run->shapes[number], duel);
     return status;
 }

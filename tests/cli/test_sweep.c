@@ -121,7 +121,7 @@ static void test_record(void **state)
                                    "heed sweep cpu_few --replay t.txt --runs 10 --json", 0);
     assert_string_equal(text_of(replay, "schema"), "heed.sweep-replay/1");
     assert_int_equal(integer_of(replay, "working"), 6);
-    assert_int_equal(json_array_size(json_object_get(replay, "strategies")), 5);
+    assert_int_equal(json_array_size(json_object_get(replay, "strategies")), 6);
     json_decref(replay);
     run_heed_as(state, &way, "heed sweep cpu_few 'b1 h1 s1/4096 d64 f32' -t 1 --record t.txt", 2,
                 &said);

@@ -59,16 +59,6 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
     return CLI_OK;
 }
 
-int64_t cli_board_tell_left_out(const lab_record *record, const char *spec, int64_t told)
-{
-    int64_t trial = lab_record_left_out(record);
-    if (trial > 0 && trial != told)
-        cli_message("%s: trial %lld of the board would be ranked, but it is damaged or impossible, "
-                    "and does not count; 'heed board check' says which are",
-                    spec, (long long)trial);
-    return trial;
-}
-
 /* -------------------------------------------------------------------------- */
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */

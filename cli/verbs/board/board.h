@@ -39,11 +39,6 @@ lab_rebuild_options cli_rebuild_options(const cli_args *args);
  * LAB_RECORD_READ and there is no file yet, *@record is NULL with CLI_OK. */
 cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_args *args);
 
-/* cli_board_tell_left_out() names a trial that the last lab_record_visit() left out of the ranking
- * of problem @spec for a fault, on stderr, but not @told, the last one named. Returns its number; 0
- * if there is none. */
-int64_t cli_board_tell_left_out(const lab_record *record, const char *spec, int64_t told);
-
 /* The tools of an environment. Texts lie in this struct, which must not be copied. */
 typedef struct cli_board_tools {
     char manifest[LAB_RECORD_HASH_SIZE], libraries[256];
@@ -68,10 +63,10 @@ void cli_board_place_free(cli_board_place *place);
 /* cli_session_place() says in @session where and with what it measures; @place must outlive it. */
 void cli_session_place(lab_session *session, const cli_board_place *place);
 
-/* cli_session_begin() is lab_session_begin() that also looks for the selftest to rely on if @trusts
+/* cli_session_begun() is for a run that has begun: it looks for the selftest to rely on if @trusts
  * is set, and prints what there is to say. cli_session_end() is lab_session_end() of a run that
  * ends with @code; returns that, or what went wrong. */
-cli_exit cli_session_begin(lab_session *session, const lab_session_work *work, bool trusts);
+cli_exit cli_session_begun(lab_session *session, bool trusts);
 cli_exit cli_session_end(const lab_session *session, cli_exit code, const char *note);
 
 /* cli_board_tools_take() makes @manifest, which stays the caller's, what @environment was made

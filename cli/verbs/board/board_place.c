@@ -55,13 +55,12 @@ void cli_session_place(lab_session *session, const cli_board_place *place)
     session->ceilings = place->ceilings;
 }
 
-cli_exit cli_session_begin(lab_session *session, const lab_session_work *work, bool trusts)
+cli_exit cli_session_begun(lab_session *session, bool trusts)
 {
     lab_error error;
-    heed_status status = lab_session_begin(session, work, &error);
-    if (status == HEED_OK && trusts)
-        status = cli_board_selftest_find(session->record, session->device.backend,
-                                         &session->selftest, &error);
+    heed_status status = trusts ? cli_board_selftest_find(session->record, session->device.backend,
+                                                          &session->selftest, &error)
+                                : HEED_OK;
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
     if (session->resumed)

@@ -1,154 +1,18 @@
 /*
  * evolve.c - `heed evolve`: kernels that are mutated and crossed until better ones come out
  */
-#include "evolve_sources.h"
+#include "evolve.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/verbs/selftest/selftest.h"
-#include "report/format.h"
 #include "src/device.h"
 #include "src/measure.h"
 
-#define NS_PER_SECOND 1e9
-
 /* -------------------------------------------------------------------------- */
-/* Evolution of configs                                                       */
+/* Before                                                                     */
 /* -------------------------------------------------------------------------- */
-
-static cli_exit fail(const evolve_run *run, heed_status status)
-{
-    if (cli_interrupted())
-        return CLI_INTERRUPTED;
-    cli_error("%s", *run->trouble.text ? run->trouble.text : heed_status_name(status));
-    return cli_exit_of(status);
-}
-
-static bool has_time(const evolve_run *run)
-{
-    return run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns;
-}
-
-/* Progress, and the best so far. */
-static void show(void *data, const char *what)
-{
-    evolve_run *run = data;
-    const lab_individual *champion = lab_evolution_champion(run->bred.evolution);
-    char text[LAB_FORMAT_SIZE], point[LAB_POINT_TEXT], best[LAB_POINT_TEXT + 64] = "";
-    if (champion) {
-        lab_point_print(&run->sweep.space, &champion->genome.point, point);
-        snprintf(best, sizeof best, "best %s %s", lab_format_seconds(exp(champion->score), text),
-                 point);
-    }
-    lab_progress_step(&run->progress, (size_t)run->bred.launched, what ? what : best);
-}
-
-static cli_exit breed(evolve_run *run)
-{
-    run->progress = lab_progress_start(&cli_sink, "evolve", (size_t)run->sweep.options.trials);
-    heed_status status = lab_sweep_evolve(&run->bred, run->deadline_ns, run->sweep.options.trials);
-    lab_progress_end(&run->progress);
-    if (cli_interrupted())
-        return CLI_INTERRUPTED;
-    return status == HEED_OK ? CLI_OK : fail(run, status);
-}
-
-static cli_exit create(evolve_run *run)
-{
-    lab_genome genomes[LAB_SEARCH_SHAPES] = { 0 };
-    size_t count = 0;
-    lab_point *starts = lab_sweep_find_starts(&run->sweep, &count);
-    if (!starts) {
-        cli_error("not enough memory for %zu problems", run->sweep.problems.count);
-        return CLI_ENVIRONMENT;
-    }
-    for (size_t i = 0; i < count; i++)
-        genomes[i].point = starts[i];
-    free(starts);
-    run->bred.succeeds = evolve_succeeds;
-    run->bred.show = show;
-    heed_status status = lab_sweep_evolution_create(&run->bred, genomes, count);
-    if (status == HEED_OK)
-        return CLI_OK;
-    cli_error("%s", run->trouble.text);
-    return cli_exit_of(status);
-}
-
-/* The best of each island, and the champion last, through all gates: none of them may be called
- * good without that. */
-static cli_exit verify_best(evolve_run *run, int64_t champion)
-{
-    cli_exit code = CLI_OK;
-    for (int i = 0; i <= LAB_SWEEP_ISLANDS && code == CLI_OK; i++) {
-        const lab_individual *one = i < LAB_SWEEP_ISLANDS
-                                        ? lab_evolution_member(run->bred.evolution, i, 0)
-                                        : NULL;
-        if (i < LAB_SWEEP_ISLANDS && !one)
-            continue;
-        code = sweep_verify(
-            &run->sweep, one ? lab_space_index(&run->sweep.space, &one->genome.point) : champion);
-    }
-    return code;
-}
-
-/* The champion once more: the gates, what heed plans, and who leads the board. */
-static cli_exit judge(evolve_run *run)
-{
-    const lab_individual *champion = lab_evolution_champion(run->bred.evolution);
-    cli_exit code = CLI_OK;
-    if (!champion)
-        return CLI_OK;
-    int64_t index = lab_space_index(&run->sweep.space, &champion->genome.point);
-    run->sweep.verified = run->sweep.refuted = false;
-    if (!run->sweep.options.no_verify)
-        code = verify_best(run, index);
-    if (code == CLI_OK && run->sweep.refuted)
-        return CLI_VERIFY_FAILED;
-    if (code == CLI_OK && !run->sweep.options.no_compare)
-        code = sweep_compare(&run->sweep, index);
-    if (code != CLI_OK || !run->sweep.verified)
-        return code;
-    heed_status status = run->succeeded ? HEED_OK : evolve_confirm(run, champion);
-    if (status == HEED_OK)
-        status = evolve_lead_config(run, champion);
-    return status == HEED_OK && !cli_interrupted() ? CLI_OK : fail(run, status);
-}
-
-/* -------------------------------------------------------------------------- */
-/* A run                                                                      */
-/* -------------------------------------------------------------------------- */
-
-static cli_exit evolve_knobs(evolve_run *run)
-{
-    char what[HEED_NAME_SIZE + 80];
-    cli_exit code = evolve_open_space(run);
-    snprintf(what, sizeof what, "%s %s", run->sweep.space.name, run->sweep.kernel);
-    if (code == CLI_OK)
-        code = create(run);
-    if (code == CLI_OK)
-        code = evolve_open_run(run, what);
-    if (code != CLI_OK)
-        return code;
-    lab_sweep_evolution_insights(&run->bred, run->sweep.options.seconds);
-    bool ranked = !run->sweep.options.no_verify && !run->sweep.options.no_compare;
-    heed_status status = ranked ? evolve_rank_plans(run) : HEED_OK;
-    code = status == HEED_OK ? breed(run) : fail(run, status);
-    if (code == CLI_OK)
-        code = judge(run);
-    code = evolve_end_run(run, code, NULL);
-    if (code == CLI_OK || code == CLI_INTERRUPTED) {
-        cli_exit printed = evolve_report(run);
-        code = printed != CLI_OK ? printed : code;
-    }
-    if (code == CLI_OK && !lab_evolution_champion(run->bred.evolution)) {
-        cli_error("no kernel of %s ran%s", run->sweep.space.name,
-                  has_time(run) ? "" : ": there was no time for one, see --seconds");
-        code = CLI_FINDING;
-    }
-    return code;
-}
 
 /* Is the device that is meant the host? Asked of a context that is gone again: the gates are tried
  * in children, and a process with CUDA or threads can have none. */
@@ -175,26 +39,19 @@ static cli_exit find_trust(evolve_run *run)
     if (code != CLI_OK)
         return code;
     if (host || strcmp(device, "auto") != 0)
-        return cli_selftest_trust(run->session.record, host ? NULL : device,
-                                  &run->session.selftest);
-    heed_status status = cli_board_selftest_find(run->session.record, "cuda",
-                                                 &run->session.selftest, &error);
+        return cli_selftest_trust(run->evolve.session.record, host ? NULL : device,
+                                  &run->evolve.session.selftest);
+    heed_status status = cli_board_selftest_find(run->evolve.session.record, "cuda",
+                                                 &run->evolve.session.selftest, &error);
     return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 static cli_exit open_board(evolve_run *run)
 {
-    cli_exit code = cli_board_open(&run->session.record, LAB_RECORD_WRITE, run->args);
-    if (code == CLI_OK && !run->sweep.options.no_verify)
+    cli_exit code = cli_board_open(&run->evolve.session.record, LAB_RECORD_WRITE, run->args);
+    if (code == CLI_OK && !run->options.no_verify)
         code = find_trust(run);
     return code;
-}
-
-/* The seconds are those of evolving: what had to be tried before it, once, is not on them. */
-static void start_clock(evolve_run *run)
-{
-    double seconds = run->sweep.options.seconds;
-    run->deadline_ns = seconds > 0 ? heed_clock_ns() + (int64_t)(seconds * NS_PER_SECOND) : 0;
 }
 
 /* Options about the space of configs have no meaning for sources. */
@@ -210,50 +67,157 @@ static cli_exit check_options(const cli_args *args, bool sources)
     return CLI_OK;
 }
 
+static cli_exit open_device(evolve_run *run)
+{
+    lab_evolve *it = &run->evolve;
+    cli_exit code = sweep_open_device(&it->sweep, run->args);
+    if (code != CLI_OK)
+        return code;
+    cli_board_place_read(&run->place, it->sweep.context);
+    cli_session_place(&it->session, &run->place);
+    it->rerun = (lab_rerun_place){ .options = cli_rebuild_options(run->args),
+                                   .context = it->sweep.context,
+                                   .device = heed_device_is_host(it->sweep.context) ? ""
+                                             : strncmp(it->device, "cuda:", 5) == 0 ? it->device
+                                                                                    : "cuda:0",
+                                   .sink = &cli_sink,
+                                   .replay = it->sweep.replay,
+                                   .threads = it->sweep.threads,
+                                   .seed = run->options.seed };
+    return CLI_OK;
+}
+
+static cli_exit read_space(evolve_run *run)
+{
+    const char *name = cli_args_text(run->args, "space");
+    cli_exit code = cli_kernel_check(run->args);
+    return code == CLI_OK && name ? cli_space_load(&run->evolve.sweep.space, name, "--space: ")
+                                  : code;
+}
+
+/* Does heed plan a kernel of the space for a problem? */
+static bool is_usual(const lab_sweep *sweep)
+{
+    for (int i = 0; i < sweep->space.kernel_count; i++) {
+        size_t length = strlen(sweep->space.kernels[i]);
+        for (size_t j = 0; j < sweep->problems.count; j++)
+            if (strncmp(sweep->shapes[j].usual, sweep->space.kernels[i], length) == 0)
+                return true;
+    }
+    return false;
+}
+
+static cli_exit choose_space(lab_sweep *sweep)
+{
+    for (size_t i = 0; sweep_spaces[i]; i++) {
+        lab_space_free(&sweep->space);
+        cli_exit code = cli_space_load(&sweep->space, sweep_spaces[i], "");
+        if (code != CLI_OK)
+            return code;
+        if (is_usual(sweep))
+            return CLI_OK;
+    }
+    cli_error("there is no space of what heed plans for '%s', %s: name one with --space",
+              sweep->shapes[0].spec, sweep->shapes[0].usual);
+    return CLI_UNSUPPORTED;
+}
+
+static cli_exit open_space(evolve_run *run)
+{
+    lab_sweep *sweep = &run->evolve.sweep;
+    cli_exit code = cli_args_text(run->args, "space") ? CLI_OK : choose_space(sweep);
+    sweep->limits = sweep->space.limits;
+    if (code == CLI_OK)
+        code = sweep_choose_kernel(sweep, run->args);
+    return code == CLI_OK ? sweep_start_pool(sweep) : code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* A run                                                                      */
+/* -------------------------------------------------------------------------- */
+
+cli_exit evolve_end(const evolve_run *run, cli_exit code, const char *note)
+{
+    code = cli_session_end(&run->evolve.session, code, note);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: all trials are on the board, and the same command goes on from "
+                    "there");
+    return code;
+}
+
+static cli_exit evolve_configs(evolve_run *run)
+{
+    lab_evolve *it = &run->evolve;
+    cli_exit code = open_space(run);
+    if (code == CLI_OK)
+        code = sweep_exit(&it->sweep,
+                          lab_evolve_configs_begin(it, cli_args_flag(run->args, "afresh")));
+    if (code == CLI_OK)
+        code = cli_session_begun(&it->session, false);
+    if (code != CLI_OK)
+        return code;
+    code = sweep_exit(&it->sweep, lab_evolve_configs(it));
+    if (code == CLI_OK && it->proven == LAB_REFUTED)
+        code = CLI_VERIFY_FAILED;
+    code = evolve_end(run, code, NULL);
+    if (code == CLI_OK || code == CLI_INTERRUPTED) {
+        cli_exit printed = evolve_report(run);
+        code = printed != CLI_OK ? printed : code;
+    }
+    if (code == CLI_OK && !lab_evolution_champion(it->bred.evolution)) {
+        bool time = it->deadline_ns == 0 || heed_clock_ns() < it->deadline_ns;
+        cli_error("no kernel of %s ran%s", it->sweep.space.name,
+                  time ? "" : ": there was no time for one, see --seconds");
+        code = CLI_FINDING;
+    }
+    return code;
+}
+
 static cli_exit evolve(evolve_run *run)
 {
     bool sources = cli_args_text(run->args, "proposer") || cli_args_text(run->args, "source");
     cli_exit code = check_options(run->args, sources);
     if (code == CLI_OK)
-        code = sources ? evolve_sources_check(run->args) : evolve_read_space(run);
+        code = sources ? evolve_sources_check(run->args) : read_space(run);
     if (code == CLI_OK)
-        code = sweep_load_problems(&run->sweep, run->args, 0);
+        code = sweep_load_problems(&run->evolve.sweep, run->args, 0);
     if (code == CLI_OK)
         code = open_board(run);
     if (code == CLI_OK)
-        code = evolve_open_device(run);
+        code = open_device(run);
     if (code != CLI_OK)
         return code;
-    start_clock(run);
-    return sources ? evolve_sources_run(run) : evolve_knobs(run);
+    lab_evolve_begin(&run->evolve); /* what had to be tried once takes none of the seconds */
+    return sources ? evolve_sources(run) : evolve_configs(run);
 }
 
 static void close_run(evolve_run *run)
 {
-    lab_sweep_evolution_free(&run->bred);
-    lab_record_close(run->session.record);
-    lab_sweep_pool_stop(run->sweep.pool);
-    lab_sweep_shapes_free(&run->sweep);
-    lab_time_judge_destroy(run->sweep.judge);
-    heed_context_destroy(run->sweep.context);
-    cli_problems_free(&run->sweep.problems);
-    lab_space_free(&run->sweep.space);
+    lab_sweep *sweep = &run->evolve.sweep;
+    lab_evolve_free(&run->evolve);
+    lab_record_close(run->evolve.session.record);
+    lab_time_judge_destroy(sweep->judge);
+    heed_context_destroy(sweep->context);
+    cli_problems_free(&sweep->problems);
+    lab_space_free(&sweep->space);
     cli_board_place_free(&run->place);
 }
 
 static cli_exit run_verb(const cli_args *args)
 {
-    const lab_sweep_options options = sweep_options_read(args);
-    evolve_run run = { .args = args,
-                       .sweep = { .sink = &cli_sink,
-                                  .options = options,
-                                  .judge = lab_time_judge_create(),
-                                  .keeps_pruned = true },
-                       .session = { .verb = "evolve", .seed = options.seed, .cold = options.cold },
-                       .seed = options.seed,
-                       .duel = cli_args_real(args, "duel") };
-    run.bred = (lab_sweep_evolution){
-        .sweep = &run.sweep, .data = &run, .counts_known = true, .trouble = &run.trouble
+    evolve_run run = { .args = args, .options = sweep_options_read(args) };
+    const sweep_options *options = &run.options;
+    run.evolve = (lab_evolve){
+        .sweep = { .session = &run.evolve.session, .keeps_pruned = true },
+        .session = { .verb = "evolve", .seed = options->seed, .cold = options->cold },
+        .prover = cli_prover(&run.options.machine),
+        .device = options->machine.device,
+        .insights = options->insights,
+        .duel = options->duel,
+        .seconds = options->seconds,
+        .trials = options->trials,
+        .no_verify = options->no_verify,
+        .no_compare = options->no_compare
     };
     cli_interrupt_catch();
     cli_exit code = evolve(&run);

@@ -8,125 +8,145 @@
 
 #define TOP 5 /* kernels of the islands that are listed */
 
-static void print_counts(const evolve_run *run)
+/* The search, or an empty one if it never began. */
+static lab_search_result result_of(const lab_evolve *it)
+{
+    return it->sweep.search ? lab_search_get(it->sweep.search) : (lab_search_result){ .count = 0 };
+}
+
+static int64_t count_timed(const lab_evolve *it)
+{
+    const lab_search_result result = result_of(it);
+    int64_t count = 0;
+    for (size_t i = 0; i < result.count; i++)
+        count += isfinite(result.tries[i].score);
+    return count;
+}
+
+static void print_counts(const lab_evolve *it)
 {
     cli_message("%s on %s, run %lld of the board: %lld kernels bred, %lld launched, %lld of "
                 "them right (%lld answers were "
                 "known), %lld challenges of a champion%s%s",
-                run->sweep.kernel, run->sweep.device, (long long)run->session.run,
-                (long long)lab_evolution_evaluations(run->bred.evolution),
-                (long long)run->bred.launched, (long long)run->bred.timed,
-                (long long)run->sweep.reused, (long long)run->challenges,
-                *run->last ? "; the last: " : "", run->last);
-    if (run->refuted > 0)
-        cli_warning("%lld challengers won and did not pass all gates", (long long)run->refuted);
+                it->sweep.kernel, heed_context_device(it->sweep.context),
+                (long long)it->session.run, (long long)lab_evolution_children(it->bred.evolution),
+                (long long)result_of(it).launched, (long long)count_timed(it),
+                (long long)it->sweep.reused, (long long)it->challenges,
+                *it->last ? "; the last: " : "", it->last);
+    if (it->refuted > 0)
+        cli_warning("%lld challengers won and did not pass all gates", (long long)it->refuted);
 }
 
 /* Is there a problem on which the champion is FASTER than what heed plans? */
-static bool is_better(const evolve_run *run)
+static bool is_better(const lab_evolve *it)
 {
-    for (size_t i = 0; i < run->sweep.problems.count; i++)
-        if (run->sweep.shapes[i].verdict && run->sweep.shapes[i].low > 1)
+    for (size_t i = 0; i < it->sweep.problems.count; i++)
+        if (it->sweep.shapes[i].verdict && it->sweep.shapes[i].low > 1)
             return true;
     return false;
 }
 
-static cli_exit print_insights(const evolve_run *run)
+static cli_exit print_insights(const lab_evolve *it)
 {
     cli_exit code = CLI_OK;
-    for (size_t i = 0; i < run->sweep.problems.count && code == CLI_OK; i++)
-        if (run->bred.course.mode == LAB_INSIGHT_MEASURED && *run->bred.insights[i].kernel)
-            code = insight_print(&run->bred.insights[i]);
+    for (size_t i = 0; i < it->sweep.problems.count && code == CLI_OK; i++)
+        if (it->bred.course.mode == LAB_INSIGHT_MEASURED && *it->bred.insights[i].kernel)
+            code = insight_print(&it->bred.insights[i]);
     return code;
 }
 
-static cli_exit report_text(const evolve_run *run, const lab_individual *champion)
+static cli_exit report_text(const lab_evolve *it, const lab_individual *champion)
 {
     char point[LAB_POINT_TEXT], text[LAB_FORMAT_SIZE];
-    print_counts(run);
+    print_counts(it);
     if (!champion)
         return CLI_OK;
-    lab_point_print(&run->sweep.space, &champion->genome.point, point);
+    const lab_point knobs = lab_space_at(&it->sweep.space, champion->point);
+    const lab_try *one = lab_search_tried(it->sweep.search, champion->point);
+    lab_point_print(&it->sweep.space, &knobs, point);
     printf("champion %s: number %lld, %s on average\n\n", point, (long long)champion->id,
            lab_format_seconds(exp(champion->score), text));
-    cli_exit code = sweep_print_shapes(&run->sweep, champion->seconds, "champion", "champion is");
+    cli_exit code = sweep_print_shapes(&it->sweep, one->seconds, "champion", "champion is");
     if (code == CLI_OK)
-        code = print_insights(run);
-    if (run->sweep.verified)
+        code = print_insights(it);
+    if (it->proven == LAB_PROVEN)
         cli_message("the champion passes all gates");
-    if (run->leads > 0)
-        cli_message("it leads the board on %lld problems from now on", (long long)run->leads);
-    if (!run->sweep.options.no_compare && !is_better(run))
+    if (it->leads > 0)
+        cli_message("it leads the board on %lld problems from now on", (long long)it->leads);
+    if (!it->no_compare && !is_better(it))
         cli_message("nothing was found that is faster than what heed plans by itself");
     return code;
 }
 
 /* ---- JSON ---- */
 
-static json_t *json_individual(const evolve_run *run, const lab_individual *it)
+static json_t *json_individual(const lab_evolve *it, const lab_individual *one)
 {
-    char name[HEED_NAME_SIZE] = "", point[LAB_POINT_TEXT];
-    json_t *seconds = json_array();
-    if (!it)
+    char name[HEED_NAME_SIZE] = "", text[LAB_POINT_TEXT];
+    const lab_sweep *sweep = &it->sweep;
+    if (!one)
         return json_null();
-    lab_space_name(&run->sweep.space, &it->genome.point, run->sweep.kernel, name, NULL);
-    lab_point_print(&run->sweep.space, &it->genome.point, point);
-    for (size_t i = 0; i < run->sweep.problems.count; i++)
-        seconds = cli_json_append(seconds, cli_json_real(it->seconds[i]));
-    return json_pack("{s:I, s:s, s:s, s:[I,I], s:o, s:o}", "number", (json_int_t)it->id, "kernel",
-                     name, "point", point, "parents", (json_int_t)it->parents[0],
-                     (json_int_t)it->parents[1], "seconds", seconds, "mean_seconds",
-                     cli_json_real(exp(it->score)));
+    const lab_point point = lab_space_at(&sweep->space, one->point);
+    json_t *seconds = json_array();
+    lab_space_name(&sweep->space, &point, sweep->kernel, name, NULL);
+    lab_point_print(&sweep->space, &point, text);
+    for (size_t i = 0; i < sweep->problems.count; i++)
+        seconds = cli_json_append(
+            seconds, cli_json_real(lab_search_tried(sweep->search, one->point)->seconds[i]));
+    return json_pack("{s:I, s:s, s:s, s:[I,I], s:o, s:o}", "number", (json_int_t)one->id, "kernel",
+                     name, "point", text, "parents", (json_int_t)one->parents[0],
+                     (json_int_t)one->parents[1], "seconds", seconds, "mean_seconds",
+                     cli_json_real(exp(one->score)));
 }
 
-static json_t *json_best(const evolve_run *run)
+static json_t *json_best(const lab_evolve *it)
 {
     json_t *list = json_array();
+    const lab_individual *one;
     for (int island = 0; island < LAB_SWEEP_ISLANDS; island++)
-        for (int i = 0; i < TOP; i++) {
-            const lab_individual *it = lab_evolution_member(run->bred.evolution, island, i);
-            json_t *one = it ? json_individual(run, it) : NULL;
-            if (!one)
-                break;
-            int64_t index = lab_space_index(&run->sweep.space, &it->genome.point);
-            json_object_set_new(one, "island", json_integer(island));
-            json_object_set_new(one, "gates", json_string(sweep_proof_word(&run->sweep, index)));
-            list = cli_json_append(list, one);
+        for (int i = 0; i < TOP && (one = lab_evolution_member(it->bred.evolution, island, i));
+             i++) {
+            json_t *json = json_individual(it, one);
+            json_object_set_new(json, "island", json_integer(island));
+            json_object_set_new(json, "gates",
+                                json_string(sweep_gates_word(&it->gates, one->point)));
+            list = cli_json_append(list, json);
         }
     return list;
 }
 
-static json_t *json_insights(const evolve_run *run)
+static json_t *json_insights(const lab_evolve *it)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < run->sweep.problems.count; i++)
-        if (run->bred.course.mode == LAB_INSIGHT_MEASURED && *run->bred.insights[i].kernel)
-            list = cli_json_append(list, insight_json(&run->bred.insights[i]));
-    return json_pack("{s:s, s:o, s:o, s:o}", "mode", insight_modes[run->bred.course.mode],
-                     "seconds", cli_json_real(run->bred.course.spent), "shared",
-                     insight_words_json(run->bred.course.shared), "measured", list);
+    for (size_t i = 0; i < it->sweep.problems.count; i++)
+        if (it->bred.course.mode == LAB_INSIGHT_MEASURED && *it->bred.insights[i].kernel)
+            list = cli_json_append(list, insight_json(&it->bred.insights[i]));
+    return json_pack("{s:s, s:o, s:o, s:o}", "mode", insight_modes[it->bred.course.mode], "seconds",
+                     cli_json_real(it->bred.course.spent), "shared",
+                     insight_words_json(it->bred.course.shared), "measured", list);
 }
 
-static cli_exit report_json(const evolve_run *run, const lab_individual *champion)
+static cli_exit report_json(const lab_evolve *it, const lab_individual *champion)
 {
     return cli_json_print(
         json_pack(
             "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:o}",
-            "space", run->sweep.space.name, "kernel", run->sweep.kernel, "device",
-            cli_json_text(run->sweep.device), "run", (json_int_t)run->session.run, "resumed",
-            run->session.resumed, "bred",
-            (json_int_t)lab_evolution_evaluations(run->bred.evolution), "launched",
-            (json_int_t)run->bred.launched, "timed", (json_int_t)run->bred.timed, "reused",
-            (json_int_t)run->sweep.reused, "challenges", (json_int_t)run->challenges, "refuted",
-            (json_int_t)run->refuted, "titles", (json_int_t)run->leads, "verified",
-            run->sweep.verified, "champion", json_individual(run, champion), "shapes",
-            sweep_json_shapes(&run->sweep, "champion_seconds"), "best", json_best(run), "insights",
-            json_insights(run)),
+            "space", it->sweep.space.name, "kernel", it->sweep.kernel, "device",
+            cli_json_text(heed_context_device(it->sweep.context)), "run",
+            (json_int_t)it->session.run, "resumed", it->session.resumed, "bred",
+            (json_int_t)lab_evolution_children(it->bred.evolution), "launched",
+            (json_int_t)result_of(it).launched, "timed", (json_int_t)count_timed(it), "reused",
+            (json_int_t)it->sweep.reused, "challenges", (json_int_t)it->challenges, "refuted",
+            (json_int_t)it->refuted, "titles", (json_int_t)it->leads, "verified",
+            it->proven == LAB_PROVEN, "champion", json_individual(it, champion), "shapes",
+            sweep_json_shapes(&it->sweep, "champion_seconds"), "best", json_best(it), "insights",
+            json_insights(it)),
         "evolve");
 }
 
-cli_exit evolve_report(evolve_run *run)
+cli_exit evolve_report(const evolve_run *run)
 {
-    const lab_individual *champion = lab_evolution_champion(run->bred.evolution);
-    return run->sweep.options.json ? report_json(run, champion) : report_text(run, champion);
+    const lab_individual *champion = lab_evolution_champion(run->evolve.bred.evolution);
+    return run->options.json ? report_json(&run->evolve, champion)
+                             : report_text(&run->evolve, champion);
 }

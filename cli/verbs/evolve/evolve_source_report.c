@@ -4,33 +4,33 @@
 #include <math.h>
 #include <string.h>
 
-#include "evolve_sources.h"
+#include "evolve.h"
 #include "report/format.h"
 
-static void print_counts(const evolve_sources *all)
+static void print_counts(const lab_sources *all)
 {
-    const evolve_run *run = all->run;
+    const lab_evolve *run = all->run;
     cli_message("run %lld of the board, proposer %s, strategy %s: %zu sources tried, %lld right on "
                 "all problems, %lld answers rejected, %lld challenges of a champion%s%s%s%s",
                 (long long)run->session.run, all->proposer_name, lab_way_name(all->way),
-                all->count > 0 ? all->count - 1 : 0, (long long)run->bred.timed,
-                (long long)all->refused, (long long)run->challenges,
-                *run->last ? "; the last: " : "", run->last, *all->end ? "; " : "", all->end);
+                all->count > 0 ? all->count - 1 : 0, (long long)all->right, (long long)all->refused,
+                (long long)run->challenges, *run->last ? "; the last: " : "", run->last,
+                *all->end ? "; " : "", all->end);
     for (size_t i = all->count > 5 ? all->count - 5 : 0; i < all->count; i++) {
-        const source_kernel *it = &all->kernels[i];
+        const lab_sources_kernel *it = &all->kernels[i];
         if (it->verdict != LAB_RECORD_OK)
             cli_message("%s: %s: %.*s", it->name, lab_record_verdict_name(it->verdict),
                         it->log ? (int)strcspn(it->log, "\n") : 0, it->log ? it->log : "");
     }
 }
 
-static cli_exit report_text(const evolve_sources *all)
+static cli_exit report_text(const lab_sources *all)
 {
     char text[LAB_FORMAT_SIZE];
     print_counts(all);
     if (!all->has_champion)
         return CLI_OK;
-    const source_kernel *champion = &all->kernels[all->champion], *first = &all->kernels[0];
+    const lab_sources_kernel *champion = &all->kernels[all->champion], *first = &all->kernels[0];
     printf("champion %s%s%s\n\n", champion->name, *champion->thought ? ": " : "",
            champion->thought);
     lab_table *table = lab_table_create();
@@ -55,7 +55,7 @@ static cli_exit report_text(const evolve_sources *all)
     return code;
 }
 
-static json_t *json_kernel(const evolve_sources *all, const source_kernel *it, bool source)
+static json_t *json_kernel(const lab_sources *all, const lab_sources_kernel *it, bool source)
 {
     json_t *seconds = json_array();
     for (size_t i = 0; i < all->run->sweep.problems.count; i++)
@@ -71,9 +71,21 @@ static json_t *json_kernel(const evolve_sources *all, const source_kernel *it, b
     return json;
 }
 
-static cli_exit report_json(const evolve_sources *all)
+static json_t *json_insight(const lab_sources *all)
 {
-    const evolve_run *run = all->run;
+    json_t *list = json_array();
+    if (all->measured > 0)
+        list = cli_json_append(list, insight_json(&all->insight));
+    return json_pack(
+        "{s:s, s:o, s:o, s:o}", "mode", insight_modes[all->course.mode], "seconds",
+        cli_json_real(all->course.spent), "findings",
+        insight_words_json(all->has_champion ? all->kernels[all->champion].findings : 0),
+        "measured", list);
+}
+
+static cli_exit report_json(const lab_sources *all)
+{
+    const lab_evolve *run = all->run;
     json_t *list = json_array(), *problems = json_array();
     for (size_t i = 0; i < all->count; i++)
         list = cli_json_append(list, json_kernel(all, &all->kernels[i], false));
@@ -85,17 +97,18 @@ static cli_exit report_json(const evolve_sources *all)
         json_pack(
             "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}",
             "proposer", all->proposer_name, "way", lab_way_name(all->way), "device",
-            cli_json_text(run->sweep.device), "run", (json_int_t)run->session.run, "resumed",
-            run->session.resumed, "tried", (json_int_t)(all->count > 0 ? all->count - 1 : 0),
-            "right", (json_int_t)run->bred.timed, "reused", (json_int_t)run->sweep.reused,
-            "refused", (json_int_t)all->refused, "challenges", (json_int_t)run->challenges,
-            "titles", (json_int_t)run->leads, "end", all->end, "problems", problems, "champion",
-            champion, "shapes", sweep_json_shapes(&run->sweep, "champion_seconds"), "kernels", list,
-            "insights", source_insight_json(all)),
+            cli_json_text(heed_context_device(run->sweep.context)), "run",
+            (json_int_t)run->session.run, "resumed", run->session.resumed, "tried",
+            (json_int_t)(all->count > 0 ? all->count - 1 : 0), "right", (json_int_t)all->right,
+            "reused", (json_int_t)run->sweep.reused, "refused", (json_int_t)all->refused,
+            "challenges", (json_int_t)run->challenges, "titles", (json_int_t)run->leads, "end",
+            all->end, "problems", problems, "champion", champion, "shapes",
+            sweep_json_shapes(&run->sweep, "champion_seconds"), "kernels", list, "insights",
+            json_insight(all)),
         "evolve-sources");
 }
 
-cli_exit sources_report(const evolve_sources *all)
+cli_exit evolve_sources_report(const lab_sources *all, bool json)
 {
-    return all->run->sweep.options.json ? report_json(all) : report_text(all);
+    return json ? report_json(all) : report_text(all);
 }

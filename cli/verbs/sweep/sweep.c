@@ -19,23 +19,23 @@
 /* Progress, and the best so far. */
 static void tried(void *data, const lab_try *one, const lab_try *best)
 {
-    lab_sweep *run = data;
+    sweep_run *run = data;
     char text[LAB_FORMAT_SIZE], line[LAB_POINT_TEXT] = "", what[LAB_POINT_TEXT + 64] = "";
     if (best) {
-        const lab_point point = lab_space_at(&run->space, best->index);
-        lab_point_print(&run->space, &point, line);
+        const lab_point point = lab_space_at(&run->sweep.space, best->index);
+        lab_point_print(&run->sweep.space, &point, line);
         snprintf(what, sizeof what, "best %s %s", lab_format_seconds(exp(best->score), text), line);
     }
     lab_progress_step(&run->progress, one->trial, what);
 }
 
-static cli_exit search(lab_sweep *run)
+static cli_exit search(sweep_run *run)
 {
-    const lab_evaluator evaluator = lab_sweep_evaluator(run);
+    const lab_evaluator evaluator = lab_sweep_evaluator(&run->sweep);
     int64_t trials = run->options.trials;
     size_t start_count = 0;
     lab_error error;
-    lab_point *starts = lab_sweep_find_starts(run, &start_count);
+    lab_point *starts = lab_sweep_find_starts(&run->sweep, &start_count);
     bool all = strcmp(run->options.strategy, "exhaustive") == 0;
     const lab_search_options options = { .strategy = run->options.strategy,
                                          .seed = run->options.seed,
@@ -47,85 +47,81 @@ static cli_exit search(lab_sweep *run)
                                          .interrupted = cli_interrupted,
                                          .tried = tried,
                                          .data = run };
-    int64_t points = lab_space_count(&run->space);
-    run->total = (size_t)(trials > 0 && trials < points ? trials : points);
-    run->progress = lab_progress_start(&cli_sink, "sweep", run->total);
-    heed_status status = lab_search_run(&run->search, &run->space, &evaluator, &options, &error);
+    int64_t points = lab_space_count(&run->sweep.space);
+    run->progress = lab_progress_start(&cli_sink, "sweep",
+                                       (size_t)(trials > 0 && trials < points ? trials : points));
+    heed_status status = lab_search_run(&run->sweep.search, &run->sweep.space, &evaluator, &options,
+                                        &error);
     lab_progress_end(&run->progress);
     free(starts);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
     if (status != HEED_OK) {
-        cli_error("%s%s%s", error.text, *run->trouble ? ": " : "", run->trouble);
+        cli_error("%s%s%s", error.text, *run->sweep.trouble.text ? ": " : "",
+                  run->sweep.trouble.text);
         return cli_exit_of(status);
     }
     return CLI_OK;
 }
 
 /* Is there a best point that was timed on all problems? */
-static const lab_try *best_of(const lab_sweep *run)
+static const lab_try *best_of(const sweep_run *run)
 {
-    const lab_try *best = lab_search_get(run->search).best;
-    return best && best->shapes == (int)run->problems.count ? best : NULL;
+    const lab_try *best = lab_search_get(run->sweep.search).best;
+    return best && best->shapes == (int)run->sweep.problems.count ? best : NULL;
 }
 
 /* A point that is among the best, and has not been through the gates; NULL: none. */
-static const lab_try *next_finalist(const lab_sweep *run)
+static const lab_try *next_finalist(const sweep_run *run)
 {
-    const lab_search_result result = lab_search_get(run->search);
+    const lab_search_result result = lab_search_get(run->sweep.search);
     const lab_try *best = best_of(run);
-    if (best && strcmp(sweep_proof_word(run, best->index), "unknown") == 0)
+    if (best && strcmp(sweep_gates_word(&run->gates, best->index), "unknown") == 0)
         return best;
     for (size_t i = 0; best && i < result.count; i++) {
         const lab_try *one = result.tries + i;
         if (isfinite(one->score) && one->shapes == best->shapes &&
             one->efforts[0] == best->efforts[0] && one->efforts[0] > 0 &&
-            strcmp(sweep_proof_word(run, one->index), "unknown") == 0)
+            strcmp(sweep_gates_word(&run->gates, one->index), "unknown") == 0)
             return one;
     }
     return NULL;
 }
 
 /* Puts all finalists through the gates and drops those that fail. */
-static cli_exit verify_finalists(lab_sweep *run)
+static heed_status verify_finalists(sweep_run *run)
 {
     const lab_try *one;
-    cli_exit code = CLI_OK;
-    bool told = true; /* else heed verify cannot be run, and would not for the others */
-    while (code == CLI_OK && told && (one = next_finalist(run))) {
-        code = sweep_verify(run, one->index);
-        told = run->verified || run->refuted;
-        if (run->refuted) {
-            const lab_point point = lab_space_at(&run->space, one->index);
-            if (lab_sweep_board_add_refused(run, &point) != HEED_OK) {
-                cli_error("%s", run->trouble);
-                code = CLI_ENVIRONMENT;
-            }
-            lab_search_disqualify(run->search, one->index, "it does not pass all gates");
-            run->wrong++;
-        }
+    heed_status status = HEED_OK;
+    lab_proven proven = LAB_PROVEN; /* if heed verify cannot be run it would not for the others */
+    while (status == HEED_OK && proven != LAB_UNTOLD && (one = next_finalist(run))) {
+        status = lab_sweep_prove(&run->gates, one->index, &proven);
+        if (status != HEED_OK || proven != LAB_REFUTED)
+            continue;
+        status = lab_sweep_add_refused(&run->sweep, one->index);
+        lab_search_disqualify(run->sweep.search, one->index, "it does not pass all gates");
+        run->wrong++;
     }
     const lab_try *best = best_of(run);
-    run->refuted = false;
-    run->verified = best && strcmp(sweep_proof_word(run, best->index), "all") == 0;
-    return code;
+    run->verified = best && lab_sweep_proven(&run->gates, best->index) == LAB_PROVEN;
+    return status;
 }
 
-static cli_exit judge_best(lab_sweep *run)
+static cli_exit judge_best(sweep_run *run)
 {
-    cli_exit code = CLI_OK;
-    lab_sweep_find_usual(run);
+    heed_status status = HEED_OK;
+    lab_sweep_find_usual(&run->sweep);
     if (!run->options.no_verify)
-        code = verify_finalists(run);
-    if (code == CLI_OK && best_of(run) && !run->options.no_compare)
-        code = sweep_compare(run, best_of(run)->index);
-    return code;
+        status = verify_finalists(run);
+    if (status == HEED_OK && best_of(run) && !run->options.no_compare)
+        status = lab_sweep_compare(&run->gates, best_of(run)->index, run->options.seed);
+    return sweep_exit(&run->sweep, status);
 }
 
-static void say_how_to_resume(const lab_sweep *run)
+static void say_how_to_resume(const sweep_run *run)
 {
-    const char *path = run->record_path;
-    if (run->session)
+    const char *path = run->sweep.record_path;
+    if (run->sweep.session)
         cli_message("interrupted: all trials are on the board, and the same command goes on from "
                     "there");
     else if (path)
@@ -136,40 +132,40 @@ static void say_how_to_resume(const lab_sweep *run)
 }
 
 /* Nothing could be tried: says why, of the first point. */
-static cli_exit say_nothing_ran(lab_sweep *run)
+static cli_exit say_nothing_ran(sweep_run *run)
 {
-    const lab_evaluator evaluator = lab_sweep_evaluator(run);
-    const lab_search_result result = lab_search_get(run->search);
-    const lab_point first = lab_space_at(&run->space, 0);
+    const lab_evaluator evaluator = lab_sweep_evaluator(&run->sweep);
+    const lab_search_result result = lab_search_get(run->sweep.search);
+    const lab_point first = lab_space_at(&run->sweep.space, 0);
     char name[HEED_NAME_SIZE] = "", why[LAB_WHY_SIZE] = "";
     lab_error error = { "" };
     if (result.refused < result.points)
-        cli_error("no point of %s ran%s", run->space.name,
+        cli_error("no point of %s ran%s", run->sweep.space.name,
                   result.end == LAB_SEARCH_TIME ? ": there was no time for one, see --seconds"
                                                 : "");
-    else if (!lab_space_allows(&run->space, &first, &error))
+    else if (!lab_space_allows(&run->sweep.space, &first, &error))
         cli_error("no point of %s satisfies its constraints; the first one fails: %s",
-                  run->space.name, error.text);
+                  run->sweep.space.name, error.text);
     else if (evaluator.refuse(evaluator.data, &first, why)) {
-        lab_space_name(&run->space, &first, run->kernel, name, &error);
-        cli_error("no point of %s is taken: the first one, %s, is refused: %s", run->space.name,
-                  *name ? name : "which has no name", why);
+        lab_space_name(&run->sweep.space, &first, run->sweep.kernel, name, &error);
+        cli_error("no point of %s is taken: the first one, %s, is refused: %s",
+                  run->sweep.space.name, *name ? name : "which has no name", why);
     }
     return CLI_FINDING;
 }
 
-static cli_exit search_and_judge(lab_sweep *run, const cli_args *args, lab_session *session,
-                                 cli_board_place *place)
+static cli_exit search_and_judge(sweep_run *run, const cli_args *args)
 {
-    cli_exit code = sweep_open_device(run, args);
+    lab_sweep *sweep = &run->sweep;
+    cli_exit code = sweep_open_device(sweep, args);
     if (code == CLI_OK)
-        code = sweep_choose_kernel(run, args);
+        code = sweep_choose_kernel(sweep, args);
     if (code == CLI_OK)
-        code = sweep_open_record(run);
+        code = sweep_open_record(sweep);
     if (code == CLI_OK)
-        code = sweep_board_open(run, args, session, place);
+        code = sweep_open_board(run, args);
     if (code == CLI_OK)
-        code = sweep_start_pool(run);
+        code = sweep_start_pool(sweep);
     if (code != CLI_OK)
         return code;
     code = search(run);
@@ -177,65 +173,64 @@ static cli_exit search_and_judge(lab_sweep *run, const cli_args *args, lab_sessi
         code = judge_best(run);
     if (code == CLI_INTERRUPTED)
         say_how_to_resume(run);
-    if (run->search && (code == CLI_OK || code == CLI_INTERRUPTED)) {
+    if (run->sweep.search && (code == CLI_OK || code == CLI_INTERRUPTED)) {
         cli_exit printed = sweep_report(run);
         code = printed != CLI_OK ? printed : code;
     }
     if (code == CLI_OK && run->wrong > 0)
         code = CLI_VERIFY_FAILED;
-    if (code == CLI_OK && !lab_search_get(run->search).best)
+    if (code == CLI_OK && !lab_search_get(run->sweep.search).best)
         code = say_nothing_ran(run);
     return code;
 }
 
-static cli_exit sweep(lab_sweep *run, const cli_args *args)
+static cli_exit sweep_static(sweep_run *run, const cli_args *args)
 {
-    cli_board_place place = { .device = { .name = NULL } };
-    lab_session session = { .verb = "sweep", .seed = run->options.seed, .cold = run->options.cold };
-    cli_exit code = cli_session_end(&session, search_and_judge(run, args, &session, &place), NULL);
-    lab_record_close(session.record);
-    cli_board_place_free(&place);
-    return code;
-}
-
-static cli_exit sweep_static(lab_sweep *run, const cli_args *args)
-{
-    cli_exit code = sweep_read_arch(run, args);
+    cli_exit code = sweep_read_arch(&run->sweep, args);
     if (code == CLI_OK)
-        code = sweep_choose_kernel(run, args);
+        code = sweep_choose_kernel(&run->sweep, args);
     if (code == CLI_OK)
-        code = sweep_start_pool(run);
+        code = sweep_start_pool(&run->sweep);
     return code == CLI_OK ? sweep_report_static(run) : code;
 }
 
-static void close_run(lab_sweep *run)
+static void close_run(sweep_run *run)
 {
-    lab_sweep_pool_stop(run->pool);
-    lab_search_free(run->search);
-    lab_trials_free(&run->known);
-    if (run->record)
-        fclose(run->record);
-    lab_sweep_shapes_free(run);
-    lab_time_judge_destroy(run->judge);
-    heed_context_destroy(run->context);
-    cli_problems_free(&run->problems);
-    lab_space_free(&run->space);
+    lab_sweep *sweep = &run->sweep;
+    lab_record_close(run->session.record);
+    cli_board_place_free(&run->place);
+    free(run->gates.items);
+    lab_sweep_pool_stop(sweep->pool);
+    lab_search_free(sweep->search);
+    lab_trials_free(&sweep->known);
+    if (sweep->record)
+        fclose(sweep->record);
+    lab_sweep_shapes_free(sweep);
+    lab_time_judge_destroy(sweep->judge);
+    heed_context_destroy(sweep->context);
+    cli_problems_free(&sweep->problems);
+    lab_space_free(&sweep->space);
 }
 
 static cli_exit run_verb(const cli_args *args)
 {
-    lab_sweep run = { .sink = &cli_sink,
-                      .options = sweep_options_read(args),
-                      .record_path = cli_args_text(args, "record"),
-                      .judge = lab_time_judge_create() };
+    sweep_run run = { .sweep = { .sink = &cli_sink, .record_path = cli_args_text(args, "record") },
+                      .options = sweep_options_read(args) };
     const char *replay = cli_args_text(args, "replay");
-    cli_exit code = sweep_load_space(&run, args);
+    run.session = (lab_session){ .verb = "sweep",
+                                 .seed = run.options.seed,
+                                 .cold = run.options.cold };
+    run.gates = (lab_sweep_gates){ .sweep = &run.sweep,
+                                   .prover = cli_prover(&run.options.machine) };
+    cli_exit code = sweep_load_space(&run.sweep, args);
     if (code == CLI_OK && replay)
         code = sweep_replay(&run, args, replay);
     else if (code == CLI_OK)
-        code = sweep_load_problems(&run, args, 1);
+        code = sweep_load_problems(&run.sweep, args, 1);
     if (code == CLI_OK && !replay)
-        code = cli_args_text(args, "static") ? sweep_static(&run, args) : sweep(&run, args);
+        code = cli_args_text(args, "static")
+                   ? sweep_static(&run, args)
+                   : cli_session_end(&run.session, search_and_judge(&run, args), NULL);
     close_run(&run);
     return code;
 }
@@ -244,16 +239,16 @@ static cli_exit run_verb(const cli_args *args)
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static const char *const strategies[] = {
-    "model", "exhaustive", "random", "halving", "local", NULL
-};
+static const char *const strategies[] = { "model", "exhaustive", "random", "halving",
+                                          "local", "evolution",  NULL };
 
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_CHOICE("strategy", 0, "NAME", strategies, "model",
                "How to search: model learns where improvement is to be expected, exhaustive takes "
                "all points, random some, halving many on few problems and then few on many, local "
-               "goes to better neighbours. With --replay, this strategy alone"),
+               "goes to better neighbours, evolution mutates and crosses. With --replay, this "
+               "strategy alone"),
     OPT_INTEGER("trials", 'n', "N", 1, 1048576, NULL,
                 "Maximum number of points to time; pruned points do not count [default: all]"),
     SWEEP_OPTION_SECONDS,

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cuda/driver/nvrtc.h"
-#include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
 #include "sweep.h"
 
@@ -16,22 +14,23 @@ static bool is_set(const cli_args *args, const char *name)
     return cli_args_has(args, name) && cli_args_flag(args, name);
 }
 
-lab_sweep_options sweep_options_read(const cli_args *args)
+sweep_options sweep_options_read(const cli_args *args)
 {
-    return (lab_sweep_options){
-        .machine = cli_machine(args),
-        .strategy = cli_args_has(args, "strategy") ? cli_args_text(args, "strategy") : NULL,
-        .seed = (uint64_t)cli_args_integer(args, "seed"),
-        .trials = cli_args_integer(args, "trials"),
-        .seconds = cli_args_real(args, "seconds"),
-        .insights = cli_args_has(args, "insights")
-                        ? (lab_insight_mode)cli_args_choice(args, "insights")
-                        : LAB_INSIGHT_NONE,
-        .cold = cli_args_flag(args, "cold"),
-        .no_verify = is_set(args, "no-verify"),
-        .no_compare = is_set(args, "no-compare"),
-        .json = cli_args_json(args)
-    };
+    return (sweep_options){ .machine = cli_machine(args),
+                            .strategy = cli_args_has(args, "strategy")
+                                            ? cli_args_text(args, "strategy")
+                                            : NULL,
+                            .seed = (uint64_t)cli_args_integer(args, "seed"),
+                            .trials = cli_args_integer(args, "trials"),
+                            .seconds = cli_args_real(args, "seconds"),
+                            .duel = cli_args_has(args, "duel") ? cli_args_real(args, "duel") : 0,
+                            .insights = cli_args_has(args, "insights")
+                                            ? (lab_insight_mode)cli_args_choice(args, "insights")
+                                            : LAB_INSIGHT_NONE,
+                            .cold = cli_args_flag(args, "cold"),
+                            .no_verify = is_set(args, "no-verify"),
+                            .no_compare = is_set(args, "no-compare"),
+                            .json = cli_args_json(args) };
 }
 
 cli_exit sweep_load_space(lab_sweep *run, const cli_args *args)
@@ -113,7 +112,9 @@ cli_exit sweep_open_device(lab_sweep *run, const cli_args *args)
     run->replay = !host;
     run->arch = heed_device_arch(run->context);
     run->threads = host ? heed_context_threads(run->context) : lab_environment_cores();
-    snprintf(run->device, sizeof run->device, "%s", heed_context_device(run->context));
+    run->sink = &cli_sink;
+    run->cold = cli_args_flag(args, "cold");
+    run->judge = lab_time_judge_create();
     return CLI_OK;
 }
 
@@ -134,19 +135,19 @@ cli_exit sweep_read_arch(lab_sweep *run, const cli_args *args)
     return CLI_OK;
 }
 
+cli_exit sweep_exit(const lab_sweep *sweep, heed_status status)
+{
+    if (status == HEED_OK)
+        return CLI_OK;
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    cli_error("%s", *sweep->trouble.text ? sweep->trouble.text : heed_status_name(status));
+    return cli_exit_of(status);
+}
+
 cli_exit sweep_start_pool(lab_sweep *run)
 {
-    const heed_nvrtc *nvrtc;
-    if (!run->arch)
-        return CLI_OK;
-    heed_status status = heed_nvrtc_get(&nvrtc); /* else each point would say it */
-    if (status != HEED_OK)
-        return cli_fail(status, NULL);
-    run->pool = lab_sweep_pool_start(run);
-    if (run->pool)
-        return CLI_OK;
-    cli_error("not enough memory to compile %lld points", (long long)lab_space_count(&run->space));
-    return CLI_ENVIRONMENT;
+    return sweep_exit(run, lab_sweep_pool_start(run));
 }
 
 cli_exit sweep_open_record(lab_sweep *run)
@@ -159,7 +160,7 @@ cli_exit sweep_open_record(lab_sweep *run)
         return CLI_OK;
     memcpy(head.space, run->space.name, sizeof head.space);
     memcpy(head.kernel, run->kernel, sizeof head.kernel);
-    memcpy(head.device, run->device, sizeof head.device);
+    snprintf(head.device, sizeof head.device, "%s", heed_context_device(run->context));
     for (size_t i = 0; i < run->problems.count; i++)
         memcpy(shapes[i], run->shapes[i].spec, sizeof shapes[i]);
     heed_status status = lab_trials_append(&run->record, &head, &run->space, path, &error);
@@ -171,25 +172,28 @@ cli_exit sweep_open_record(lab_sweep *run)
     return cli_exit_of(status);
 }
 
-cli_exit sweep_board_open(lab_sweep *run, const cli_args *args, lab_session *session,
-                          cli_board_place *place)
+cli_exit sweep_open_board(sweep_run *run, const cli_args *args)
 {
     char what[2 * HEED_NAME_SIZE + 64], subject[80];
+    lab_sweep *sweep = &run->sweep;
+    lab_session *session = &run->session;
     if (cli_args_flag(args, "no-board"))
         return CLI_OK;
     cli_exit code = cli_board_open(&session->record, LAB_RECORD_WRITE, args);
     if (code != CLI_OK)
         return code;
-    cli_board_place_read(place, run->context);
-    cli_session_place(session, place);
-    run->session = session;
-    run->ranks = true;
-    snprintf(what, sizeof what, "%s %s %s", run->space.name, run->kernel, run->options.strategy);
-    snprintf(subject, sizeof subject, "%s ", run->space.name);
+    cli_board_place_read(&run->place, sweep->context);
+    cli_session_place(session, &run->place);
+    sweep->session = session;
+    sweep->ranks = true;
+    snprintf(what, sizeof what, "%s %s %s", sweep->space.name, sweep->kernel,
+             run->options.strategy);
+    snprintf(subject, sizeof subject, "%s ", sweep->space.name);
     const lab_session_work work = { .what = what,
                                     .subject = subject,
-                                    .specs = run->shapes[0].spec,
-                                    .stride = sizeof *run->shapes,
-                                    .count = run->problems.count };
-    return cli_session_begin(session, &work, true);
+                                    .specs = sweep->shapes[0].spec,
+                                    .stride = sizeof *sweep->shapes,
+                                    .count = sweep->problems.count };
+    code = sweep_exit(sweep, lab_session_begin(session, &work, &sweep->trouble));
+    return code == CLI_OK ? cli_session_begun(session, true) : code;
 }

@@ -39,13 +39,13 @@ static void tell_target(const replays *all)
     }
 }
 
-static cli_exit print_table(const lab_sweep *run, const cli_args *args, const replays *all)
+static cli_exit print_table(const sweep_run *run, const cli_args *args, const replays *all)
 {
     const lab_replay_result *first = &all->results[0];
     char text[LAB_FORMAT_SIZE];
     cli_message("%s: %lld points, %lld of them recorded and not pruned, %lld with times on all "
                 "shapes, %lld within %.0f %% of the best, %s",
-                run->space.name, (long long)first->points, (long long)first->runnable,
+                run->sweep.space.name, (long long)first->points, (long long)first->runnable,
                 (long long)first->working, (long long)first->good, cli_args_real(args, "within"),
                 lab_format_seconds(first->best_seconds, text));
     lab_table *table = lab_table_create();
@@ -83,14 +83,14 @@ static json_t *json_one(const char *name, const lab_replay_result *one)
                      "runs", one->runs);
 }
 
-static cli_exit print_json(const lab_sweep *run, const replays *all)
+static cli_exit print_json(const sweep_run *run, const replays *all)
 {
     const lab_replay_result *first = &all->results[0];
     json_t *list = json_array();
     for (size_t i = 0; i < all->count; i++)
         list = cli_json_append(list, json_one(all->names[i], &all->results[i]));
     return cli_json_print(
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "space", run->space.name, "points",
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "space", run->sweep.space.name, "points",
                   (json_int_t)first->points, "runnable", (json_int_t)first->runnable, "working",
                   (json_int_t)first->working, "good", (json_int_t)first->good, "best_seconds",
                   cli_json_real(first->best_seconds), "strategies", list),
@@ -98,7 +98,7 @@ static cli_exit print_json(const lab_sweep *run, const replays *all)
 }
 
 /* Runs one strategy, or all. */
-static heed_status replay(const lab_sweep *run, const cli_args *args, const lab_trials *trials,
+static heed_status replay(const sweep_run *run, const cli_args *args, const lab_trials *trials,
                           replays *all, lab_error *error)
 {
     const char *wanted = cli_args_given(args, "strategy") ? cli_args_text(args, "strategy") : NULL;
@@ -117,18 +117,19 @@ static heed_status replay(const lab_sweep *run, const cli_args *args, const lab_
         if (cli_interrupted())
             return lab_fail(error, HEED_ERR_SYSTEM, "interrupted");
         all->names[all->count] = name;
-        status = lab_replay_run(&run->space, trials, &options, &all->results[all->count], error);
+        status = lab_replay_run(&run->sweep.space, trials, &options, &all->results[all->count],
+                                error);
         all->count += status == HEED_OK;
     }
     return status;
 }
 
-cli_exit sweep_replay(const lab_sweep *run, const cli_args *args, const char *path)
+cli_exit sweep_replay(const sweep_run *run, const cli_args *args, const char *path)
 {
     replays all = { .count = 0 };
     lab_trials trials;
     lab_error error;
-    heed_status status = lab_trials_read(&trials, &run->space, path, &error);
+    heed_status status = lab_trials_read(&trials, &run->sweep.space, path, &error);
     if (status == HEED_OK)
         status = replay(run, args, &trials, &all, &error);
     lab_trials_free(&trials);

@@ -46,9 +46,9 @@ static void put_first(ranking *all, const lab_try *best)
         }
 }
 
-static bool rank(const lab_sweep *run, ranking *all)
+static bool rank(const sweep_run *run, ranking *all)
 {
-    const lab_search_result result = lab_search_get(run->search);
+    const lab_search_result result = lab_search_get(run->sweep.search);
     all->tries = calloc(result.count + 1, sizeof *all->tries);
     all->standings = calloc(result.count + 1, sizeof *all->standings);
     all->front = calloc(result.count + 1, sizeof *all->front);
@@ -63,9 +63,10 @@ static bool rank(const lab_sweep *run, ranking *all)
     for (size_t i = 0; i < all->count; i++)
         all->standings[i] = (lab_standing){
             .time = all->tries[i]->score,
-            .point_facts = run->pool
-                               ? lab_sweep_pool_get(run->pool, all->tries[i]->index).point_facts
-                               : lab_point_facts_unknown()
+            .point_facts =
+                run->sweep.pool
+                    ? lab_sweep_pool_get(run->sweep.pool, all->tries[i]->index).point_facts
+                    : lab_point_facts_unknown()
         };
     lab_point_facts_front(all->standings, all->count, all->front);
     return true;
@@ -76,6 +77,12 @@ static void free_ranking(ranking *all)
     free(all->tries);
     free(all->standings);
     free(all->front);
+}
+
+const char *sweep_gates_word(const lab_sweep_gates *gates, int64_t point)
+{
+    lab_proven proven = lab_sweep_proven(gates, point);
+    return proven == LAB_PROVEN ? "all" : proven == LAB_REFUTED ? "refused" : "unknown";
 }
 
 /* ---- Text ---- */
@@ -95,39 +102,39 @@ static void add_facts(lab_table *table, const lab_point_facts *point_facts)
             lab_table_cell(table, "%lld", (long long)point_facts->value[i]);
 }
 
-static void add_point(lab_table *table, const lab_sweep *run, int64_t index)
+static void add_point(lab_table *table, const sweep_run *run, int64_t index)
 {
-    const lab_point point = lab_space_at(&run->space, index);
-    for (int i = 0; i < run->space.knob_count; i++)
-        lab_table_cell(table, "%lld", (long long)lab_space_value(&run->space, &point, i));
+    const lab_point point = lab_space_at(&run->sweep.space, index);
+    for (int i = 0; i < run->sweep.space.knob_count; i++)
+        lab_table_cell(table, "%lld", (long long)lab_space_value(&run->sweep.space, &point, i));
 }
 
-static void add_point_heads(lab_table *table, const lab_sweep *run)
+static void add_point_heads(lab_table *table, const sweep_run *run)
 {
-    for (int i = 0; i < run->space.knob_count; i++)
-        lab_table_column(table, run->space.knobs[i].name, LAB_RIGHT);
+    for (int i = 0; i < run->sweep.space.knob_count; i++)
+        lab_table_column(table, run->sweep.space.knobs[i].name, LAB_RIGHT);
 }
 
-static cli_exit print_ranking(const lab_sweep *run, const ranking *all)
+static cli_exit print_ranking(const sweep_run *run, const ranking *all)
 {
     char text[LAB_FORMAT_SIZE];
     lab_table *table = lab_table_create();
     lab_table_column(table, "", LAB_LEFT);
     add_point_heads(table, run);
-    lab_table_column(table, run->problems.count > 1 ? "mean time" : "time", LAB_RIGHT);
+    lab_table_column(table, run->sweep.problems.count > 1 ? "mean time" : "time", LAB_RIGHT);
     lab_table_columns(table, "to best>|gates");
-    if (run->pool)
+    if (run->sweep.pool)
         add_facts_heads(table);
     for (size_t i = 0; i < all->count; i++) {
-        bool whole = all->tries[i]->shapes == (int)run->problems.count;
-        if (!whole || (i >= TOP && !(run->pool && all->front[i])))
+        bool whole = all->tries[i]->shapes == (int)run->sweep.problems.count;
+        if (!whole || (i >= TOP && !(run->sweep.pool && all->front[i])))
             continue;
-        lab_table_cell(table, "%s", run->pool && all->front[i] ? "*" : "");
+        lab_table_cell(table, "%s", run->sweep.pool && all->front[i] ? "*" : "");
         add_point(table, run, all->tries[i]->index);
         lab_table_cell(table, "%s", lab_format_seconds(exp(all->tries[i]->score), text));
         lab_table_cell(table, "%.2f", exp(all->tries[i]->score - all->tries[0]->score));
-        lab_table_cell(table, "%s", sweep_proof_word(run, all->tries[i]->index));
-        if (run->pool)
+        lab_table_cell(table, "%s", sweep_gates_word(&run->gates, all->tries[i]->index));
+        if (run->sweep.pool)
             add_facts(table, &all->standings[i].point_facts);
         lab_table_row_end(table);
     }
@@ -161,17 +168,17 @@ cli_exit sweep_print_shapes(const lab_sweep *run, const double *seconds, const c
 }
 
 /* The states of points that do not stand in the tables, with some examples of each. */
-static void print_reasons(const lab_sweep *run)
+static void print_reasons(const sweep_run *run)
 {
-    const lab_search_result result = lab_search_get(run->search);
+    const lab_search_result result = lab_search_get(run->sweep.search);
     int shown[LAB_STATES] = { 0 };
     for (size_t i = 0; i < result.count; i++) {
         const lab_try *one = &result.tries[i];
         char text[LAB_POINT_TEXT];
         if (one->state == LAB_STATE_TIMED || shown[one->state]++ >= EXAMPLES)
             continue;
-        const lab_point point = lab_space_at(&run->space, one->index);
-        lab_point_print(&run->space, &point, text);
+        const lab_point point = lab_space_at(&run->sweep.space, one->index);
+        lab_point_print(&run->sweep.space, &point, text);
         cli_message("%s: %s: %s", lab_state_name(one->state), text, one->why);
     }
     for (int state = 0; state < LAB_STATES; state++)
@@ -179,30 +186,31 @@ static void print_reasons(const lab_sweep *run)
             cli_message("%s: %d more", lab_state_name((lab_state)state), shown[state] - EXAMPLES);
 }
 
-static void print_counts(const lab_sweep *run)
+static void print_counts(const sweep_run *run)
 {
-    const lab_search_result result = lab_search_get(run->search);
+    const lab_search_result result = lab_search_get(run->sweep.search);
     cli_message("%s on %s: %lld points; %lld are invalid or refused, %lld pruned, %lld "
                 "launched (%lld times in all, %lld of them known from before); %s",
-                run->kernel, run->device, (long long)result.points, (long long)result.refused,
-                (long long)result.pruned, (long long)result.launched, (long long)result.evaluations,
-                (long long)run->reused, ends[result.end]);
+                run->sweep.kernel, heed_context_device(run->sweep.context),
+                (long long)result.points, (long long)result.refused, (long long)result.pruned,
+                (long long)result.launched, (long long)result.evaluations,
+                (long long)run->sweep.reused, ends[result.end]);
 }
 
-static cli_exit report_text(const lab_sweep *run, const ranking *all)
+static cli_exit report_text(const sweep_run *run, const ranking *all)
 {
-    const lab_try *best = lab_search_get(run->search).best;
+    const lab_try *best = lab_search_get(run->sweep.search).best;
     print_counts(run);
     print_reasons(run);
     if (!best)
         return CLI_OK;
-    if (run->pool)
+    if (run->sweep.pool)
         cli_message("* no other point is better in time, registers, shared memory and warps");
     cli_exit code = print_ranking(run, all);
-    if (code != CLI_OK || best->shapes < (int)run->problems.count)
+    if (code != CLI_OK || best->shapes < (int)run->sweep.problems.count)
         return code;
     printf("\n");
-    code = sweep_print_shapes(run, best->seconds, "best point", "best is");
+    code = sweep_print_shapes(&run->sweep, best->seconds, "best point", "best is");
     if (run->verified)
         cli_message("the best point passes all gates");
     return code;
@@ -220,36 +228,36 @@ static json_t *json_facts(const lab_point_facts *point_facts)
     return facts;
 }
 
-static json_t *json_point(const lab_sweep *run, int64_t index)
+static json_t *json_point(const sweep_run *run, int64_t index)
 {
-    const lab_point point = lab_space_at(&run->space, index);
+    const lab_point point = lab_space_at(&run->sweep.space, index);
     json_t *knobs = json_object();
-    for (int i = 0; i < run->space.knob_count; i++)
-        json_object_set_new(knobs, run->space.knobs[i].name,
-                            json_integer(lab_space_value(&run->space, &point, i)));
+    for (int i = 0; i < run->sweep.space.knob_count; i++)
+        json_object_set_new(knobs, run->sweep.space.knobs[i].name,
+                            json_integer(lab_space_value(&run->sweep.space, &point, i)));
     return knobs;
 }
 
-static json_t *json_try(const lab_sweep *run, const lab_try *one,
+static json_t *json_try(const sweep_run *run, const lab_try *one,
                         const lab_point_facts *point_facts, bool front)
 {
-    const lab_point point = lab_space_at(&run->space, one->index);
+    const lab_point point = lab_space_at(&run->sweep.space, one->index);
     char name[HEED_NAME_SIZE] = "";
     json_t *seconds = json_array();
-    lab_space_name(&run->space, &point, run->kernel, name, NULL);
+    lab_space_name(&run->sweep.space, &point, run->sweep.kernel, name, NULL);
     for (int i = 0; i < one->shapes; i++)
         seconds = cli_json_append(seconds, cli_json_real(one->seconds[i]));
     return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:o}", "point",
                      json_point(run, one->index), "kernel", name, "gates",
-                     sweep_proof_word(run, one->index), "fate", lab_state_name(one->state), "why",
-                     cli_json_text(one->why), "seconds", seconds, "mean_seconds",
+                     sweep_gates_word(&run->gates, one->index), "fate", lab_state_name(one->state),
+                     "why", cli_json_text(one->why), "seconds", seconds, "mean_seconds",
                      cli_json_real(exp(one->score)), "front", front, "facts",
                      point_facts ? json_facts(point_facts) : json_null());
 }
 
-static json_t *json_tries(const lab_sweep *run, const ranking *all)
+static json_t *json_tries(const sweep_run *run, const ranking *all)
 {
-    const lab_search_result result = lab_search_get(run->search);
+    const lab_search_result result = lab_search_get(run->sweep.search);
     json_t *list = json_array();
     for (size_t i = 0; i < all->count; i++)
         list = cli_json_append(
@@ -279,21 +287,23 @@ json_t *sweep_json_shapes(const lab_sweep *run, const char *found)
     return list;
 }
 
-static cli_exit report_json(const lab_sweep *run, const ranking *all)
+static cli_exit report_json(const sweep_run *run, const ranking *all)
 {
-    const lab_search_result result = lab_search_get(run->search);
+    const lab_search_result result = lab_search_get(run->sweep.search);
     return cli_json_print(
         json_pack("{s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:o, s:o}", "space",
-                  run->space.name, "kernel", run->kernel, "device", cli_json_text(run->device),
-                  "end", ends[result.end], "points", (json_int_t)result.points, "refused",
-                  (json_int_t)result.refused, "pruned", (json_int_t)result.pruned, "launched",
-                  (json_int_t)result.launched, "evaluations", (json_int_t)result.evaluations,
-                  "reused", (json_int_t)run->reused, "verified", run->verified, "wrong", run->wrong,
-                  "shapes", sweep_json_shapes(run, "best_seconds"), "trials", json_tries(run, all)),
+                  run->sweep.space.name, "kernel", run->sweep.kernel, "device",
+                  cli_json_text(heed_context_device(run->sweep.context)), "end", ends[result.end],
+                  "points", (json_int_t)result.points, "refused", (json_int_t)result.refused,
+                  "pruned", (json_int_t)result.pruned, "launched", (json_int_t)result.launched,
+                  "evaluations", (json_int_t)result.evaluations, "reused",
+                  (json_int_t)run->sweep.reused, "verified", run->verified, "wrong", run->wrong,
+                  "shapes", sweep_json_shapes(&run->sweep, "best_seconds"), "trials",
+                  json_tries(run, all)),
         "sweep");
 }
 
-cli_exit sweep_report(const lab_sweep *run)
+cli_exit sweep_report(const sweep_run *run)
 {
     ranking all;
     cli_exit code = CLI_ENVIRONMENT;
@@ -317,19 +327,19 @@ static const char *short_reason(const char *why)
 }
 
 /* One row of what is known: of every point that has a meaning. */
-static void add_static_row(lab_sweep *run, lab_table *table, json_t **list, int64_t index)
+static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int64_t index)
 {
-    const lab_point point = lab_space_at(&run->space, index);
+    const lab_point point = lab_space_at(&run->sweep.space, index);
     lab_sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
     lab_error why = { "" };
     char text[LAB_FORMAT_SIZE];
-    bool sense = lab_space_allows(&run->space, &point, &why);
+    bool sense = lab_space_allows(&run->sweep.space, &point, &why);
     if (sense) {
-        facts = lab_sweep_pool_get(run->pool, index);
+        facts = lab_sweep_pool_get(run->sweep.pool, index);
         if (facts.failed)
             snprintf(why.text, sizeof why.text, "%s", facts.why);
         else
-            lab_point_facts_within(&facts.point_facts, &run->limits, &why);
+            lab_point_facts_within(&facts.point_facts, &run->sweep.limits, &why);
     }
     bool compiled = sense && !facts.failed;
     double seconds = compiled ? exp(facts.predicted) : -1;
@@ -344,21 +354,21 @@ static void add_static_row(lab_sweep *run, lab_table *table, json_t **list, int6
                                       *why.text ? cli_json_text(why.text) : json_null()));
 }
 
-static void announce_from(lab_sweep *run, int64_t from)
+static void announce_from(sweep_run *run, int64_t from)
 {
     lab_point next[64];
     size_t count = 0;
-    for (int64_t i = from; i < lab_space_count(&run->space) && count < 64; i++) {
-        const lab_point point = lab_space_at(&run->space, i);
-        if (lab_space_allows(&run->space, &point, NULL))
+    for (int64_t i = from; i < lab_space_count(&run->sweep.space) && count < 64; i++) {
+        const lab_point point = lab_space_at(&run->sweep.space, i);
+        if (lab_space_allows(&run->sweep.space, &point, NULL))
             next[count++] = point;
     }
-    lab_sweep_pool_want(run->pool, next, count);
+    lab_sweep_pool_want(run->sweep.pool, next, count);
 }
 
-cli_exit sweep_report_static(lab_sweep *run)
+cli_exit sweep_report_static(sweep_run *run)
 {
-    int64_t points = lab_space_count(&run->space);
+    int64_t points = lab_space_count(&run->sweep.space);
     lab_table *table = lab_table_create();
     json_t *list = json_array();
     add_point_heads(table, run);
@@ -377,8 +387,9 @@ cli_exit sweep_report_static(lab_sweep *run)
     cli_exit code;
     if (json) {
         lab_table_destroy(table);
-        code = cli_json_print(json_pack("{s:s, s:s, s:i, s:o}", "space", run->space.name, "kernel",
-                                        run->kernel, "arch", run->arch, "points", list),
+        code = cli_json_print(json_pack("{s:s, s:s, s:i, s:o}", "space", run->sweep.space.name,
+                                        "kernel", run->sweep.kernel, "arch", run->sweep.arch,
+                                        "points", list),
                               "sweep-static");
     } else {
         json_decref(list);

@@ -3,44 +3,141 @@
  */
 #include "tune.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/base/inputs.h"
 #include "src/measure.h"
+#include "wisdom_line.h"
+
+/* -------------------------------------------------------------------------- */
+/* Before                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static bool is_known(const lab_tune *tune, const char *spec)
+{
+    for (size_t i = 0; i < tune->count; i++)
+        if (strcmp(tune->shapes[i].spec, spec) == 0)
+            return true;
+    return false;
+}
+
+/* Captured values of several layers may be one problem: it is tuned on the first of them. */
+static cli_exit open_problems(tune_run *run)
+{
+    const cli_args *args = run->args;
+    lab_tune *tune = &run->tune;
+    bool named = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes") ||
+                 cli_args_text(args, "tensors");
+    cli_exit code = named ? bench_sources_read(&run->sources, args)
+                          : bench_sources_canonical(&run->sources);
+    if (code != CLI_OK)
+        return code;
+    tune->shapes = calloc(run->sources.count + 1, sizeof *tune->shapes);
+    run->kept = calloc(run->sources.count + 1, sizeof *run->kept);
+    if (!tune->shapes || !run->kept) {
+        cli_error("not enough memory for %zu problems", run->sources.count);
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t i = 0; i < run->sources.count; i++) {
+        char spec[HEED_SPEC_SIZE];
+        heed_problem_print(&run->sources.items[i].problem, spec, sizeof spec);
+        if (is_known(tune, spec))
+            continue;
+        lab_tune_shape *shape = &tune->shapes[tune->count++];
+        shape->source = &run->sources.items[i];
+        snprintf(shape->spec, sizeof shape->spec, "%s", spec);
+    }
+    return CLI_OK;
+}
+
+/* The space of --space, or all that come with heed. */
+static cli_exit load_spaces(tune_run *run)
+{
+    const char *const wanted[] = { cli_args_text(run->args, "space"), NULL };
+    const char *const *names = wanted[0] ? wanted : sweep_spaces;
+    lab_tune_spaces *spaces = &run->tune.spaces;
+    cli_exit code = CLI_OK;
+    *spaces = (lab_tune_spaces){ .names = run->names, .items = run->spaces };
+    for (size_t i = 0; names[i] && code == CLI_OK; i++) {
+        code = cli_space_load(&run->spaces[i], names[i], "--space: ");
+        run->names[i] = names[i];
+        spaces->count += code == CLI_OK;
+    }
+    return code;
+}
+
+/* Adapts the run to the device. */
+static void look_at_device(tune_run *run)
+{
+    lab_tune *tune = &run->tune;
+    lab_bench *bench = &tune->bench;
+    lab_bench_look_at_device(bench, tune->device);
+    cli_board_place_read(&run->place, bench->context);
+    cli_session_place(&tune->session, &run->place);
+    bench->roofline = run->place.ceilings;
+    tune->rerun = (lab_rerun_place){ .options = cli_rebuild_options(run->args),
+                                     .context = bench->context,
+                                     .device = bench->device,
+                                     .sink = &cli_sink,
+                                     .replay = bench->replay,
+                                     .threads = bench->host_threads,
+                                     .seed = run->options.seed };
+}
 
 /* -------------------------------------------------------------------------- */
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
+static cli_exit exit_of(const lab_tune *tune, heed_status status)
+{
+    if (status == HEED_OK)
+        return CLI_OK;
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    cli_error("%s", *tune->trouble.text ? tune->trouble.text : heed_status_name(status));
+    return cli_exit_of(status);
+}
+
 /* A champion that is wrong, whoever it is of, is the worst that can be found out. */
-static cli_exit verdict(const tune_run *tune)
+static cli_exit verdict(const lab_tune *tune)
 {
     cli_exit code = CLI_OK;
     for (size_t i = 0; i < tune->count; i++) {
-        if (tune->shapes[i].before.outcome == LAB_BENCH_WRONG ||
-            tune->shapes[i].proof == TUNE_REFUTED)
+        const lab_tune_shape *shape = &tune->shapes[i];
+        if (shape->before.outcome == LAB_BENCH_WRONG || shape->proven == LAB_REFUTED)
             return CLI_VERIFY_FAILED;
-        if (tune->shapes[i].before.outcome == LAB_BENCH_FAILED)
+        if (shape->before.outcome == LAB_BENCH_FAILED)
             code = CLI_ENVIRONMENT;
     }
     return code;
 }
 
-static cli_exit tune_all(tune_run *tune)
+/* Makes wisdom of the final leaders, whether they are new or were there before, where all gates
+ * have been passed. */
+static void keep(tune_run *run)
 {
-    cli_exit code = tune_find_champions(tune);
-    if (code == CLI_OK)
-        code = tune_time_all(tune, false);
-    if (code == CLI_OK)
-        code = tune_search(tune);
-    if (code == CLI_OK)
-        code = tune_challenge(tune);
-    if (code == CLI_OK)
-        code = tune_time_all(tune, true);
-    if (code == CLI_OK)
-        code = tune_prove(tune, false);
-    return code;
+    const lab_tune *tune = &run->tune;
+    const char *path = cli_args_text(run->args, "wisdom");
+    size_t kept = 0;
+    for (size_t i = 0; i < tune->count; i++) {
+        const lab_tune_shape *shape = &tune->shapes[i];
+        double seconds = lab_tune_proved_seconds(shape);
+        if (!(seconds > 0))
+            continue;
+        run->kept[i] = heed_wisdom_learn(tune->bench.context, &shape->source->problem,
+                                         lab_tune_contender(shape), seconds) == HEED_OK;
+        kept += run->kept[i];
+        if (!run->kept[i])
+            cli_warning("%s: no wisdom: %s", shape->spec, heed_message());
+    }
+    if (path && kept < tune->count)
+        cli_message("--wisdom: %s gets %zu of %zu problems; of the others nothing was proved, and "
+                    "more --seconds may change that",
+                    path, kept, tune->count);
 }
 
-static cli_exit end_run(tune_run *tune, cli_exit code)
+static cli_exit end_run(const lab_tune *tune, cli_exit code)
 {
     code = cli_session_end(&tune->session, code, NULL);
     if (code == CLI_INTERRUPTED)
@@ -50,73 +147,76 @@ static cli_exit end_run(tune_run *tune, cli_exit code)
     return code;
 }
 
-static cli_exit run_tune(tune_run *tune)
+static cli_exit run_tune(tune_run *run)
 {
+    lab_tune *tune = &run->tune;
     cli_exit code = bench_check_peers(&tune->bench); /* a misspelt one leaves no board behind */
     if (code == CLI_OK)
-        code = cli_board_open(&tune->session.record, LAB_RECORD_WRITE, tune->args);
+        code = cli_board_open(&tune->session.record, LAB_RECORD_WRITE, run->args);
     if (code == CLI_OK)
-        code = tune_open_run(tune);
-    tune->bench.deadline_ns = tune_until(tune, TUNE_BASELINES);
+        code = exit_of(tune, lab_tune_begin(tune));
+    if (code == CLI_OK)
+        code = cli_session_begun(&tune->session, true);
     if (code == CLI_OK)
         code = bench_open_peers(&tune->bench);
     if (code == CLI_OK)
-        code = end_run(tune, tune_all(tune));
+        code = end_run(tune, exit_of(tune, lab_tune_run(tune)));
     if (code == CLI_OK)
-        tune_keep(tune);
+        keep(run);
     if (code == CLI_OK)
-        code = tune_report(tune);
+        code = tune_report(run);
     if (code == CLI_OK)
-        code = cli_wisdom_save(tune->bench.context, tune->args);
+        code = cli_wisdom_save(tune->bench.context, run->args);
     lab_bench_rivals_close(&tune->bench);
     lab_record_close(tune->session.record);
     return code == CLI_OK ? verdict(tune) : code;
 }
 
-/* Adapts the run to the device. */
-static void look_at_device(tune_run *tune)
+static void close_run(tune_run *run)
 {
-    lab_bench *bench = &tune->bench;
-    lab_bench_look_at_device(bench, tune->options.machine.device);
-    cli_board_place_read(&tune->place, bench->context);
-    cli_session_place(&tune->session, &tune->place);
-    bench->roofline = tune->place.ceilings;
-    tune->rerun = (lab_rerun_place){ .options = cli_rebuild_options(tune->args),
-                                     .context = bench->context,
-                                     .device = bench->device,
-                                     .sink = &cli_sink,
-                                     .threads = bench->host_threads,
-                                     .seed = tune->options.seed };
+    lab_tune *tune = &run->tune;
+    lab_tune_free(tune);
+    for (size_t i = 0; i < tune->spaces.count; i++)
+        lab_space_free(&run->spaces[i]);
+    free(tune->shapes);
+    free(run->kept);
+    cli_board_place_free(&run->place);
+    bench_sources_free(&run->sources);
+    lab_time_judge_destroy(tune->judge);
+    heed_context_destroy(tune->bench.context);
 }
 
 static cli_exit run(const cli_args *args)
 {
-    tune_run tune = { .args = args,
-                      .options = sweep_options_read(args),
-                      .duel = cli_args_real(args, "duel"),
-                      .rivals = cli_args_real(args, "rivals"),
-                      .start_ns = heed_clock_ns(),
-                      .judge = lab_time_judge_create() };
-    tune.session = (lab_session){ .verb = "tune",
-                                  .seed = tune.options.seed,
-                                  .cold = tune.options.cold };
-    tune.bench = (lab_bench){ .sink = &cli_sink,
-                              .rival_names = cli_args_text(args, "peers"),
-                              .margin = 0.01,
-                              .cold = tune.options.cold,
-                              .seed = tune.options.seed };
-    cli_exit code = tune_open_problems(&tune);
+    tune_run run = { .args = args, .options = sweep_options_read(args) };
+    const sweep_options *options = &run.options;
+    run.tune = (lab_tune){
+        .bench = { .sink = &cli_sink,
+                   .rival_names = cli_args_text(args, "peers"),
+                   .margin = 0.01,
+                   .cold = options->cold,
+                   .seed = options->seed },
+        .session = { .verb = "tune", .seed = options->seed, .cold = options->cold },
+        .prover = cli_prover(&run.options.machine),
+        .device = options->machine.device,
+        .insights = options->insights,
+        .seconds = options->seconds,
+        .start_ns = heed_clock_ns(),
+        .trials = options->trials,
+        .duel = options->duel,
+        .rivals = cli_args_real(args, "rivals"),
+        .judge = lab_time_judge_create()
+    };
+    cli_exit code = open_problems(&run);
     if (code == CLI_OK)
-        code = tune_check_space(&tune);
+        code = load_spaces(&run);
     if (code == CLI_OK)
-        code = cli_context_open(&tune.bench.context, args);
+        code = cli_context_open(&run.tune.bench.context, args);
     if (code == CLI_OK) {
-        look_at_device(&tune);
-        code = run_tune(&tune);
+        look_at_device(&run);
+        code = run_tune(&run);
     }
-    tune_free(&tune);
-    lab_time_judge_destroy(tune.judge);
-    heed_context_destroy(tune.bench.context);
+    close_run(&run);
     return code;
 }
 

@@ -8,7 +8,7 @@
 #include "report/wrap.h"
 #include "tune.h"
 
-static const lab_bench_row *row_after(const tune_shape *shape)
+static const lab_bench_row *row_after(const lab_tune_shape *shape)
 {
     return shape->challenge.won && shape->after.outcome == LAB_BENCH_OK && shape->after.count > 0
                ? &shape->after
@@ -23,7 +23,7 @@ static const lab_bench_match *find_match(const lab_bench_row *row, const char *n
     return NULL;
 }
 
-static size_t count_won(const tune_run *tune)
+static size_t count_won(const lab_tune *tune)
 {
     size_t won = 0;
     for (size_t i = 0; i < tune->count; i++)
@@ -45,19 +45,19 @@ static const char *ratio_of(const lab_bench_match *match, char text[32])
     return text;
 }
 
-static const char *proof_word(const tune_shape *shape)
+static const char *proof_word(const lab_tune_shape *shape)
 {
-    static const char *const words[] = { [TUNE_NO_TIME] = "no time",
-                                         [TUNE_PROVED] = "all",
-                                         [TUNE_REFUTED] = "refused",
-                                         [TUNE_UNTOLD] = "unknown" };
-    return words[shape->proof];
+    static const char *const words[] = { [LAB_UNPROVEN] = "no time",
+                                         [LAB_PROVEN] = "all",
+                                         [LAB_REFUTED] = "refused",
+                                         [LAB_UNTOLD] = "unknown" };
+    return words[shape->proven];
 }
 
 /* The two that are compared, of the blocks in which they took turns: what was timed beside the
  * rivals, minutes apart, may differ by what the machine did meanwhile. Where nothing won, what
  * there is beside the rivals. 0: not timed. */
-static double seconds_of(const tune_shape *shape, bool after)
+static double seconds_of(const lab_tune_shape *shape, bool after)
 {
     const lab_bench_row *row = &shape->before;
     if (shape->challenge.won)
@@ -72,7 +72,7 @@ static void add_seconds(lab_table *table, double seconds)
 }
 
 /* How many times as long as heed the rivals take that could be asked. */
-static void add_rivals(lab_table *table, const tune_run *tune, const lab_bench_row *row)
+static void add_rivals(lab_table *table, const lab_tune *tune, const lab_bench_row *row)
 {
     char text[32];
     for (size_t i = 0; i < tune->bench.rival_count; i++) {
@@ -84,7 +84,7 @@ static void add_rivals(lab_table *table, const tune_run *tune, const lab_bench_r
 }
 
 /* The problem has a line of its own, and below it who was there before and who won, if any. */
-static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *shape)
+static void add_shape(lab_table *table, const lab_tune *tune, const lab_tune_shape *shape)
 {
     bool won = shape->challenge.won;
     const lab_interval *ratio = &shape->challenge.bout.compared[1].ratio;
@@ -105,7 +105,7 @@ static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *
     add_rivals(table, tune, row_after(shape));
 }
 
-static cli_exit print_table(const tune_run *tune)
+static cli_exit print_table(const lab_tune *tune)
 {
     lab_table *table = lab_table_create();
     lab_table_columns(table, "problem, kernel|time>|before/after|gates");
@@ -118,7 +118,7 @@ static cli_exit print_table(const tune_run *tune)
 }
 
 /* The measurements that the guide was given. */
-static void write_insight(FILE *stream, const tune_shape *shape)
+static void write_insight(FILE *stream, const lab_tune_shape *shape)
 {
     char words[200];
     const lab_insight *it = &shape->insight;
@@ -134,12 +134,12 @@ static void write_insight(FILE *stream, const tune_shape *shape)
 }
 
 /* "30 of 91 points of cpu_tile, 4 of 18 of cpu_few" */
-static void write_spaces(FILE *stream, const tune_shape *shape)
+static void write_spaces(FILE *stream, const lab_tune_shape *shape)
 {
     int64_t bred = 0;
     bool first = true;
     for (size_t i = 0; i < shape->space_count; i++) {
-        const tune_space *space = &shape->spaces[i];
+        const lab_tune_space *space = &shape->spaces[i];
         bred += space->bred;
         if (space->points == 0) /* there was no time for it */
             continue;
@@ -159,22 +159,22 @@ static void write_spaces(FILE *stream, const tune_shape *shape)
 /* The steps taken for a problem, and their outcome. */
 static void write_shape(FILE *stream, const void *data)
 {
-    static const char *const proofs[] = { [TUNE_NO_TIME] = "not verified: no time",
-                                          [TUNE_PROVED] = "the leader passes all gates",
-                                          [TUNE_REFUTED] = "the gates refused a kernel",
-                                          [TUNE_UNTOLD] = "not verified: heed verify failed" };
-    const tune_shape *shape = data;
+    static const char *const proofs[] = { [LAB_UNPROVEN] = "not verified: no time",
+                                          [LAB_PROVEN] = "the leader passes all gates",
+                                          [LAB_REFUTED] = "the gates refused a kernel",
+                                          [LAB_UNTOLD] = "not verified: heed verify failed" };
+    const lab_tune_shape *shape = data;
     fprintf(stream, "%s: ", shape->spec);
     if (shape->space_count > 0)
         write_spaces(stream, shape);
     fprintf(stream, "%s%s%s; %s", shape->reused ? ", some before the interruption" : "",
-            shape->space_count > 0 ? "; " : "", shape->challenge.why, proofs[shape->proof]);
+            shape->space_count > 0 ? "; " : "", shape->challenge.why, proofs[shape->proven]);
 }
 
-static void print_problems(const tune_run *tune)
+static void print_problems(const lab_tune *tune)
 {
     for (size_t i = 0; i < tune->count; i++) {
-        const tune_shape *shape = &tune->shapes[i];
+        const lab_tune_shape *shape = &tune->shapes[i];
         lab_wrap_paragraph(stdout, 4, write_shape, shape);
         if (shape->foreign)
             lab_wrap_format(stdout, 4, "%s: the leader of the board: %s", shape->spec,
@@ -183,7 +183,7 @@ static void print_problems(const tune_run *tune)
 }
 
 /* The result, in a sentence that promises nothing. */
-static void print_sum(const tune_run *tune)
+static void print_sum(const lab_tune *tune)
 {
     size_t won = count_won(tune);
     double sum = 0;
@@ -207,7 +207,7 @@ static void print_sum(const tune_run *tune)
             won, tune->count, heed_context_device(tune->bench.context), exp(sum / (double)won));
 }
 
-static cli_exit print_text(const tune_run *tune)
+static cli_exit print_text(const lab_tune *tune)
 {
     char used[LAB_FORMAT_SIZE], all[LAB_FORMAT_SIZE];
     cli_exit code = print_table(tune);
@@ -222,8 +222,8 @@ static cli_exit print_text(const tune_run *tune)
                   : "There is no rival here to compare with.\n\n");
     print_problems(tune);
     print_sum(tune);
-    printf("%s of %s were used\n", lab_format_duration(tune_passed(tune), used),
-           lab_format_duration(tune->options.seconds, all));
+    printf("%s of %s were used\n", lab_format_duration(lab_tune_passed(tune), used),
+           lab_format_duration(tune->seconds, all));
     return code;
 }
 
@@ -240,7 +240,7 @@ static json_t *json_comparison(const lab_comparison *c, bool there)
                      lab_compared_name(c->verdict), "pairs", (json_int_t)c->pairs);
 }
 
-static json_t *json_round(const tune_contest *contest, int round)
+static json_t *json_round(const lab_tune_contest *contest, int round)
 {
     return json_comparison(&contest->bout.compared[round], contest->bout.rounds > round);
 }
@@ -266,11 +266,11 @@ static json_t *json_row(const lab_bench_row *row)
                      "rivals", rivals);
 }
 
-static json_t *json_spaces(const tune_shape *shape)
+static json_t *json_spaces(const lab_tune_shape *shape)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < shape->space_count; i++) {
-        const tune_space *space = &shape->spaces[i];
+        const lab_tune_space *space = &shape->spaces[i];
         list = cli_json_append(
             list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "space", space->name, "kernel",
                             space->kernel, "points", (json_int_t)space->points, "launched",
@@ -281,13 +281,13 @@ static json_t *json_spaces(const tune_shape *shape)
 }
 
 /* Seconds of a side, 0 the best and 1 the champion, in the turns that "again" judges; else null. */
-static json_t *json_turns(const tune_shape *shape, int side)
+static json_t *json_turns(const lab_tune_shape *shape, int side)
 {
     return cli_json_real(shape->challenge.bout.rounds > 1 ? shape->challenge.pairs[1].seconds[side]
                                                           : (double)NAN);
 }
 
-static int64_t launched(const tune_shape *shape)
+static int64_t launched(const lab_tune_shape *shape)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < shape->space_count; i++)
@@ -296,9 +296,9 @@ static int64_t launched(const tune_shape *shape)
 }
 
 /* A leader of the board that cannot be planned, and the outcome of meeting it; else null. */
-static json_t *json_leader(const tune_shape *shape)
+static json_t *json_leader(const lab_tune_shape *shape)
 {
-    const tune_contest *lead = &shape->lead;
+    const lab_tune_contest *lead = &shape->lead;
     if (!shape->foreign)
         return json_null();
     return json_pack("{s:s, s:I, s:o, s:o, s:b, s:s}", "name", shape->leader.name, "trial",
@@ -306,7 +306,7 @@ static json_t *json_leader(const tune_shape *shape)
                      json_round(lead, 1), "beaten", lead->won, "why", lead->why);
 }
 
-static json_t *json_shape(const tune_shape *shape)
+static json_t *json_shape(const lab_tune_shape *shape, bool kept)
 {
     return json_pack(
         "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, "
@@ -314,7 +314,7 @@ static json_t *json_shape(const tune_shape *shape)
         "problem", shape->spec, "champion", shape->champion, "best",
         *shape->best ? json_string(shape->best) : json_null(), "spaces", json_spaces(shape),
         "improved", shape->challenge.won, "gates", proof_word(shape), "refuted",
-        shape->proof == TUNE_REFUTED, "why",
+        shape->proven == LAB_REFUTED, "why",
         *shape->challenge.why ? cli_json_text(shape->challenge.why) : json_null(), "launched",
         (json_int_t)launched(shape), "reused", (json_int_t)shape->reused, "searched_seconds",
         cli_json_real(shape->searched > 0 ? shape->searched : (double)NAN), "first",
@@ -322,24 +322,25 @@ static json_t *json_shape(const tune_shape *shape)
         json_turns(shape, 0), "champion_seconds", json_turns(shape, 1), "before",
         json_row(&shape->before), "after", json_row(row_after(shape)), "insights",
         *shape->insight.kernel ? insight_json(&shape->insight) : json_null(), "leader",
-        json_leader(shape), "wisdom", shape->kept);
+        json_leader(shape), "wisdom", kept);
 }
 
-cli_exit tune_report(const tune_run *tune)
+cli_exit tune_report(const tune_run *run)
 {
+    const lab_tune *tune = &run->tune;
     json_t *shapes = json_array();
-    if (!tune->options.json) {
+    if (!run->options.json) {
         json_decref(shapes);
         return print_text(tune);
     }
     for (size_t i = 0; i < tune->count; i++)
-        shapes = cli_json_append(shapes, json_shape(&tune->shapes[i]));
+        shapes = cli_json_append(shapes, json_shape(&tune->shapes[i], run->kept[i]));
     return cli_json_print(json_pack("{s:s, s:i, s:I, s:b, s:o, s:o, s:I, s:o}", "device",
                                     heed_context_device(tune->bench.context), "threads",
                                     heed_context_threads(tune->bench.context), "run",
                                     (json_int_t)tune->session.run, "resumed", tune->session.resumed,
-                                    "seconds", cli_json_real(tune->options.seconds), "took",
-                                    cli_json_real(tune_passed(tune)), "improved",
+                                    "seconds", cli_json_real(tune->seconds), "took",
+                                    cli_json_real(lab_tune_passed(tune)), "improved",
                                     (json_int_t)count_won(tune), "shapes", shapes),
                           "tune");
 }

@@ -8,14 +8,14 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/search/evolve.h"
+#include "lab/search/evolution.h"
 #include "landscapes.h"
 
-/* A world out of a landscape; each text but the first of a region costs or gains its number of
- * percents. */
+/* A world out of a landscape. */
 typedef struct world {
     const lab_space *space;
     lab_trials trials;
@@ -25,24 +25,42 @@ typedef struct world {
     double log[2000]; /* scores, in the order of births */
     int64_t parents[2000];
     int births;
+    int64_t announced;
+    lab_search *search;
+    lab_evolution *evolution;
 } world;
 
-static heed_status evaluate(void *data, lab_individual *one)
+static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
+                            lab_evaluation *result)
 {
     world *self = data;
-    int64_t point = lab_space_index(self->space, &one->genome.point);
+    (void)effort;
     if (self->limit > 0 && self->calls >= self->limit)
         return HEED_ERR_SYSTEM;
     self->calls++;
-    for (int shape = 0; shape < self->trials.shape_count; shape++) {
-        const lab_evaluation *answer = lab_trials_find(&self->trials, point, shape, -1);
-        assert_non_null(answer);
-        one->state = answer->state;
-        one->seconds[shape] = answer->seconds * (1 - 0.02 * one->genome.texts[0]) *
-                              (1 + 0.02 * one->genome.texts[1]);
-    }
-    one->findings = point % 3 == 0 ? 1u << LAB_FINDING_SPILLS : 0;
+    *result = *lab_trials_find(&self->trials, lab_space_index(self->space, point), shape, -1);
     return HEED_OK;
+}
+
+static void announce(void *data, const lab_point *points, size_t count)
+{
+    world *self = data;
+    assert_non_null(points);
+    self->announced += (int64_t)count;
+}
+
+/* One point of 100 is refused beforehand. */
+static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
+{
+    const world *self = data;
+    snprintf(why, LAB_WHY_SIZE, "refused");
+    return lab_space_count(self->space) > 90 && lab_space_index(self->space, point) % 100 == 7;
+}
+
+static unsigned findings(void *data, const lab_individual *one)
+{
+    (void)data;
+    return one->point % 3 == 0 ? 1u << LAB_FINDING_SPILLS : 0;
 }
 
 static heed_status succeeds(void *data, const lab_individual *challenger,
@@ -55,21 +73,53 @@ static heed_status succeeds(void *data, const lab_individual *challenger,
     return HEED_OK;
 }
 
-static void born(void *data, const lab_individual *child, const lab_individual *champion)
+static heed_status born(void *data, const lab_individual *child, const lab_individual *champion)
 {
     world *self = data;
     assert_true(champion || !isfinite(child->score));
     self->log[self->births] = child->score;
     self->parents[self->births++] = child->parents[0];
+    return HEED_OK;
 }
 
-static lab_evolution_calls calls_of(world *self)
+static lab_evaluator evaluator_of(world *self, bool ahead)
 {
-    return (lab_evolution_calls){ .data = self,
-                                  .shapes = self->trials.shape_count,
-                                  .evaluate = evaluate,
-                                  .succeeds = succeeds,
-                                  .born = born };
+    return (lab_evaluator){ .data = self,
+                            .shapes = self->trials.shape_count,
+                            .efforts = 1,
+                            .evaluate = evaluate,
+                            .refuse = refuse,
+                            .announce = ahead ? announce : NULL };
+}
+
+static lab_evolution_options options_of(world *self, uint64_t seed, int islands)
+{
+    return (lab_evolution_options){
+        .seed = seed,
+        .islands = islands,
+        .calls = { self, NULL, findings, succeeds, born },
+    };
+}
+
+/* Evolves for so many launches. */
+static heed_status run(world *self, const lab_evaluator *evaluator,
+                       const lab_evolution_options *options, const int64_t *starts, size_t count,
+                       int64_t trials)
+{
+    lab_error error;
+    assert_int_equal(
+        lab_evolution_create(&self->evolution, self->space, options, starts, count, &error),
+        HEED_OK);
+    const lab_search_options search = { .strategy = "evolution",
+                                        .evolution = self->evolution,
+                                        .trials = trials };
+    return lab_search_run(&self->search, self->space, evaluator, &search, &error);
+}
+
+static void end(world *self)
+{
+    lab_search_free(self->search);
+    lab_evolution_destroy(self->evolution);
 }
 
 /* It finds points within 5 % of the best of 90 in fewer evaluations than chance would need, on
@@ -77,11 +127,10 @@ static lab_evolution_calls calls_of(world *self)
 static void test_finds(void **state)
 {
     lab_space space;
-    lab_error error;
     landscape_space(&space, "sweep90");
     double best = INFINITY;
     world self = { .space = &space, .trials = landscape_make(LANDSCAPE_CLIFFS, &space, 77) };
-    lab_evolution_calls calls = calls_of(&self);
+    const lab_evaluator evaluator = evaluator_of(&self, false);
     for (int64_t i = 0; i < 90; i++) {
         double sum = 0;
         for (int s = 0; s < 3; s++)
@@ -90,20 +139,16 @@ static void test_finds(void **state)
     }
     int early = 0, seeds = 40;
     for (int seed = 0; seed < seeds; seed++) {
-        const lab_evolution_options options = { .seed = (uint64_t)seed, .islands = 2 };
-        lab_evolution *evolution;
-        assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, NULL, 0, &error),
-                         HEED_OK);
+        const lab_evolution_options options = options_of(&self, (uint64_t)seed, 2);
         self.births = 0;
-        assert_int_equal(lab_evolution_run(evolution, &calls, 90), HEED_OK);
-        assert_int_equal(self.births, 90);
-        assert_int_equal(lab_evolution_run(evolution, &calls, 5), HEED_OK); /* nothing is left */
-        assert_int_equal(self.births, 90);
+        assert_int_equal(run(&self, &evaluator, &options, NULL, 0, 0), HEED_OK);
+        assert_int_equal(self.births, 90); /* nothing is left */
+        assert_int_equal(lab_evolution_children(self.evolution), 90);
         int needed = 0;
         while (self.log[needed] > best + log(1.05))
             needed++;
         early += needed < 27;
-        lab_evolution_destroy(evolution);
+        end(&self);
     }
     print_message("within 5 %% of the best after 27 of 90: %d of %d seeds\n", early, seeds);
     assert_true(early > seeds / 2);
@@ -114,65 +159,50 @@ static void test_finds(void **state)
 static void assert_same(const lab_individual *one, const lab_individual *other)
 {
     assert_int_equal(one->id, other->id);
+    assert_int_equal(one->point, other->point);
     assert_int_equal(one->findings, other->findings);
     assert_memory_equal(&one->score, &other->score, sizeof one->score);
-    assert_memory_equal(one->seconds, other->seconds, sizeof one->seconds);
 }
 
-/* With regions, and broken off at every possible place, cloned, and gone on with the clone, while
- * another one runs ahead: always the same story. */
+/* Broken off anywhere, and with what comes next told beforehand: always the same story. */
 static void test_same_story(void **state)
 {
-    static world whole, parts, ahead;
+    static world whole, part;
     lab_space space;
-    lab_source source;
-    lab_error error;
     landscape_space(&space, "mma");
-    assert_int_equal(lab_source_parse(&source, landscape_source, "k.cu", &error), HEED_OK);
-    int number;
-    lab_source_add(&source, 1, "z();", &number, &error);
-    const lab_evolution_options options = { .seed = 4, .islands = 2, .migration = 7 };
-    lab_genome starts[2];
-    memset(starts, 0, sizeof starts);
-    starts[1].point = lab_space_at(&space, 1234);
-    whole = parts = ahead = (world){ .space = &space };
-    whole.trials = parts.trials = ahead.trials = landscape_make(LANDSCAPE_FAULTS, &space, 5);
-    lab_evolution_calls calls = calls_of(&whole);
-    lab_evolution *evolution, *expected;
-    assert_int_equal(lab_evolution_create(&expected, &space, &source, &options, starts, 2, &error),
-                     HEED_OK);
-    assert_int_equal(lab_evolution_run(expected, &calls, 150), HEED_OK);
-
-    calls = calls_of(&parts);
-    const lab_evolution_calls other = calls_of(&ahead);
-    assert_int_equal(lab_evolution_create(&evolution, &space, &source, &options, starts, 2, &error),
-                     HEED_OK);
-    for (int i = 0; i < 150; i++) {
-        parts.limit = parts.calls; /* no evaluation is possible: it is broken off */
-        if (parts.limit > 0)
-            assert_int_equal(lab_evolution_run(evolution, &calls, 1), HEED_ERR_SYSTEM);
-        parts.limit = 0;
-        lab_evolution *again = lab_evolution_clone(evolution);
-        assert_non_null(again);
-        assert_int_equal(lab_evolution_run(evolution, &other, 3), HEED_OK);
-        lab_evolution_destroy(evolution);
-        assert_int_equal(lab_evolution_run(again, &calls, 1), HEED_OK);
-        evolution = again;
+    const int64_t starts[2] = { 0, 1234 };
+    whole = (world){ .space = &space, .trials = landscape_make(LANDSCAPE_FAULTS, &space, 5) };
+    lab_evaluator evaluator = evaluator_of(&whole, false);
+    lab_evolution_options options = options_of(&whole, 4, 2);
+    options.migration = 7;
+    assert_int_equal(run(&whole, &evaluator, &options, starts, 2, 150), HEED_OK);
+    assert_true(whole.births >= 150); /* who is refused is born, and not launched */
+    for (int limit = 1; limit <= whole.calls; limit += 31) {
+        part = (world){ .space = &space, .trials = whole.trials, .limit = limit };
+        evaluator = evaluator_of(&part, true);
+        options.calls.data = &part;
+        heed_status status = run(&part, &evaluator, &options, starts, 2, 150);
+        assert_int_equal(status, limit < whole.calls ? HEED_ERR_SYSTEM : HEED_OK);
+        assert_memory_equal(whole.log, part.log, (size_t)part.births * sizeof *part.log);
+        assert_memory_equal(whole.parents, part.parents,
+                            (size_t)part.births * sizeof *part.parents);
+        assert_true(part.announced > 0);
+        end(&part);
     }
-    assert_int_equal(whole.births, parts.births);
-    assert_memory_equal(whole.log, parts.log, sizeof whole.log);
-    assert_memory_equal(whole.parents, parts.parents, sizeof whole.parents);
-    assert_same(lab_evolution_champion(evolution), lab_evolution_champion(expected));
+    part = (world){ .space = &space, .trials = whole.trials };
+    evaluator = evaluator_of(&part, true);
+    options.calls.data = &part;
+    assert_int_equal(run(&part, &evaluator, &options, starts, 2, 150), HEED_OK);
+    assert_int_equal(whole.births, part.births);
+    assert_memory_equal(whole.log, part.log, sizeof whole.log);
+    assert_same(lab_evolution_champion(part.evolution), lab_evolution_champion(whole.evolution));
     for (int island = 0; island < 2; island++)
-        for (int place = 0; lab_evolution_member(expected, island, place); place++)
-            assert_same(lab_evolution_member(evolution, island, place),
-                        lab_evolution_member(expected, island, place));
-    /* Regions matter: the champion has the best texts of both. */
-    assert_int_equal(lab_evolution_champion(evolution)->genome.texts[1], 0);
-    lab_evolution_destroy(expected);
-    lab_evolution_destroy(evolution);
+        for (int place = 0; lab_evolution_member(whole.evolution, island, place); place++)
+            assert_same(lab_evolution_member(part.evolution, island, place),
+                        lab_evolution_member(whole.evolution, island, place));
+    end(&part);
+    end(&whole);
     lab_trials_free(&whole.trials);
-    lab_source_free(&source);
     lab_space_free(&space);
 }
 
@@ -182,27 +212,49 @@ static void test_succession(void **state)
     lab_error error;
     landscape_space(&space, "sweep90");
     world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
-    lab_evolution_calls calls = calls_of(&self);
-    const lab_evolution_options options = { .seed = 1 };
-    lab_evolution *evolution;
+    const lab_evaluator evaluator = evaluator_of(&self, false);
+    const lab_evolution_options options = options_of(&self, 1, 3);
+    const int64_t starts[2] = { 0, 0 };
     self.never = true;
-    lab_genome start;
-    memset(&start, 0, sizeof start);
-    assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, &start, 1, &error),
-                     HEED_OK);
-    assert_int_equal(lab_evolution_run(evolution, &calls, 40), HEED_OK);
+    assert_int_equal(run(&self, &evaluator, &options, starts, 2, 40), HEED_OK);
+    assert_int_equal(self.births, 40); /* the second start was tried */
     assert_true(self.asked > 0);
-    assert_int_equal(lab_evolution_champion(evolution)->id, 1); /* the start */
-    assert_false(lab_evolution_offer(evolution, &start));       /* tried */
+    assert_int_equal(lab_evolution_champion(self.evolution)->id, 1); /* the start */
     double last = -INFINITY;
-    for (int i = 0; lab_evolution_member(evolution, 0, i); i++) {
-        assert_true(lab_evolution_member(evolution, 0, i)->score >= last);
-        last = lab_evolution_member(evolution, 0, i)->score;
+    for (int i = 0; lab_evolution_member(self.evolution, 0, i); i++) {
+        assert_true(lab_evolution_member(self.evolution, 0, i)->score >= last);
+        last = lab_evolution_member(self.evolution, 0, i)->score;
     }
     assert_true(isfinite(last));
     self.never = false;
-    assert_int_equal(lab_evolution_run(evolution, &calls, 40), HEED_OK);
-    lab_evolution_destroy(evolution);
+    const lab_search_options more = { .strategy = "evolution",
+                                      .evolution = self.evolution,
+                                      .trials = 80 };
+    assert_int_equal(lab_search_continue(self.search, &more, &error), HEED_OK);
+    assert_int_equal(self.births, 80);
+    assert_int_equal(lab_search_get(self.search).launched, 80);
+    assert_true(lab_evolution_champion(self.evolution)->id > 40);
+    end(&self);
+    lab_trials_free(&self.trials);
+    lab_space_free(&space);
+}
+
+/* It goes on from what another strategy tried: that is asked for once. */
+static void test_goes_on(void **state)
+{
+    lab_space space;
+    lab_error error;
+    landscape_space(&space, "sweep90");
+    world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
+    const lab_evaluator evaluator = evaluator_of(&self, false);
+    const lab_search_options first = { .strategy = "random", .trials = 20 };
+    const lab_search_options more = { .strategy = "evolution", .trials = 50 };
+    assert_int_equal(lab_search_run(&self.search, &space, &evaluator, &first, &error), HEED_OK);
+    assert_int_equal(self.calls, 20 * self.trials.shape_count);
+    assert_int_equal(lab_search_continue(self.search, &more, &error), HEED_OK);
+    assert_int_equal(self.calls, 50 * self.trials.shape_count);
+    assert_int_equal(lab_search_get(self.search).end, LAB_SEARCH_TRIALS);
+    end(&self);
     lab_trials_free(&self.trials);
     lab_space_free(&space);
 }
@@ -216,20 +268,17 @@ static unsigned findings_of(const lab_evolution *evolution, int64_t id)
     return 0;
 }
 
-/* A fact found out later counts for that one alone, as champion, on an island, and in a clone. */
+/* A fact found out later counts for that one alone, as champion and on an island. */
 static void test_told(void **state)
 {
     const unsigned word = 1u << LAB_FINDING_EXP_BOUND;
     lab_space space;
-    lab_error error;
     landscape_space(&space, "sweep90");
     world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
-    lab_evolution_calls calls = calls_of(&self);
-    const lab_evolution_options options = { .seed = 1 };
-    lab_evolution *evolution;
-    assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, NULL, 0, &error),
-                     HEED_OK);
-    assert_int_equal(lab_evolution_run(evolution, &calls, 30), HEED_OK);
+    const lab_evaluator evaluator = evaluator_of(&self, false);
+    const lab_evolution_options options = options_of(&self, 1, 3);
+    assert_int_equal(run(&self, &evaluator, &options, NULL, 0, 30), HEED_OK);
+    lab_evolution *evolution = self.evolution;
     int64_t id = lab_evolution_champion(evolution)->id;
     unsigned before = lab_evolution_champion(evolution)->findings;
     assert_int_equal(before & word, 0);
@@ -240,12 +289,7 @@ static void test_told(void **state)
     for (int64_t other = 1; other <= 30; other++)
         told += (findings_of(evolution, other) & word) != 0;
     assert_int_equal(told, 1);
-    lab_evolution *again = lab_evolution_clone(evolution);
-    assert_non_null(again);
-    assert_int_equal(lab_evolution_champion(again)->findings, before | word);
-    assert_int_equal(findings_of(again, id), before | word);
-    lab_evolution_destroy(again);
-    lab_evolution_destroy(evolution);
+    end(&self);
     lab_trials_free(&self.trials);
     lab_space_free(&space);
 }
@@ -261,7 +305,7 @@ static void test_bad_evolutions(void **state)
     lab_evolution *evolution;
     landscape_space(&space, "sweep90");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &bad[i], NULL, 0, &error),
+        assert_int_equal(lab_evolution_create(&evolution, &space, &bad[i], NULL, 0, &error),
                          HEED_ERR_INVALID);
     lab_space_free(&space);
 }
@@ -269,9 +313,9 @@ static void test_bad_evolutions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_finds),          cmocka_unit_test(test_same_story),
-        cmocka_unit_test(test_succession),     cmocka_unit_test(test_told),
-        cmocka_unit_test(test_bad_evolutions),
+        cmocka_unit_test(test_finds),      cmocka_unit_test(test_same_story),
+        cmocka_unit_test(test_succession), cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_told),       cmocka_unit_test(test_bad_evolutions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "lab/search/evolve.h"
+#include "lab/search/evolution.h"
 #include "landscapes.h"
 
 static int knob_of(const lab_space *space, const char *name)
@@ -99,7 +99,7 @@ typedef struct spilling {
     int better, worse;
 } spilling;
 
-static heed_status spill(void *data, lab_individual *child)
+static unsigned spill(void *data, const lab_individual *child)
 {
     spilling *it = data;
     lab_clues clues = lab_clues_unknown();
@@ -111,22 +111,36 @@ static heed_status spill(void *data, lab_individual *child)
         *(cap == child->moves[i].up ? &it->better : &it->worse) += 1;
     }
     clues.point_facts.value[LAB_FACT_SPILLS] = it->spills ? 512 : 0;
-    child->findings = lab_clues_findings(&clues);
-    child->state = LAB_STATE_TIMED;
-    child->seconds[0] = 1e-5; /* all alike: history teaches nothing */
+    return lab_clues_findings(&clues);
+}
+
+/* All alike: history teaches nothing. */
+static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
+                            lab_evaluation *result)
+{
+    (void)data, (void)point, (void)shape, (void)effort;
+    *result = (lab_evaluation){ .seconds = 1e-5 };
     return HEED_OK;
 }
 
 static void breed_spilling(const lab_space *space, spilling *it)
 {
     for (int seed = 1; seed <= 20; seed++) {
-        const lab_evolution_options options = { .seed = (uint64_t)seed, .islands = 1 };
-        const lab_evolution_calls calls = { .data = it, .shapes = 1, .evaluate = spill };
-        const lab_genome start = { .point = { { 2, 1, 0, 1 } } };
+        const lab_evolution_options options = { .seed = (uint64_t)seed,
+                                                .islands = 1,
+                                                .calls = { .data = it, .findings = spill } };
+        const lab_evaluator evaluator = { .shapes = 1, .efforts = 1, .evaluate = evaluate };
+        const lab_point start = { { 2, 1, 0, 1 } };
+        const int64_t index = lab_space_index(space, &start);
         lab_evolution *evolution;
-        assert_int_equal(lab_evolution_create(&evolution, space, NULL, &options, &start, 1, NULL),
+        lab_search *search;
+        assert_int_equal(lab_evolution_create(&evolution, space, &options, &index, 1, NULL),
                          HEED_OK);
-        assert_int_equal(lab_evolution_run(evolution, &calls, 30), HEED_OK);
+        const lab_search_options thirty = { .strategy = "evolution",
+                                            .evolution = evolution,
+                                            .trials = 30 };
+        assert_int_equal(lab_search_run(&search, space, &evaluator, &thirty, NULL), HEED_OK);
+        lab_search_free(search);
         lab_evolution_destroy(evolution);
     }
 }

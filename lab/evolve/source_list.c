@@ -1,26 +1,26 @@
 /*
- * evolve_source_list.c - the sources of a run, in memory and as the board has them
+ * source_list.c - the sources of a run, in memory and as the board has them
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "evolve_sources.h"
-#include "trial/log.h"
+#include "lab/base/array.h"
+#include "lab/evolve/sources.h"
+#include "lab/trial/log.h"
 
-source_kernel *source_add(evolve_sources *all, const char *name, const char *source,
-                          const char *thought)
+lab_sources_kernel *lab_sources_add(lab_sources *all, const char *name, const char *source,
+                                    const char *thought)
 {
     if (!lab_grow(&all->kernels, all->count, sizeof *all->kernels))
         return NULL;
-    source_kernel *it = &all->kernels[all->count];
-    *it = (source_kernel){ .name = strdup(name),
-                           .source = strdup(source),
-                           .thought = strdup(thought ? thought : ""),
-                           .verdict = LAB_RECORD_OK,
-                           .point_facts = lab_point_facts_unknown(),
-                           .score = INFINITY };
+    lab_sources_kernel *it = &all->kernels[all->count];
+    *it = (lab_sources_kernel){ .name = strdup(name),
+                                .source = strdup(source),
+                                .thought = strdup(thought ? thought : ""),
+                                .verdict = LAB_RECORD_OK,
+                                .point_facts = lab_point_facts_unknown(),
+                                .score = INFINITY };
     all->count++;
     if (!it->name || !it->source || !it->thought)
         return NULL;
@@ -31,7 +31,7 @@ source_kernel *source_add(evolve_sources *all, const char *name, const char *sou
     return it;
 }
 
-bool source_is_new(const evolve_sources *all, const char *source)
+bool lab_sources_is_new(const lab_sources *all, const char *source)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->kernels[i].source, source) == 0)
@@ -39,7 +39,7 @@ bool source_is_new(const evolve_sources *all, const char *source)
     return true;
 }
 
-void source_set_log(source_kernel *kernel, const char *log)
+void lab_sources_set_log(lab_sources_kernel *kernel, const char *log)
 {
     free(kernel->log);
     kernel->log = log && *log ? strdup(log) : NULL;
@@ -47,7 +47,7 @@ void source_set_log(source_kernel *kernel, const char *log)
         lab_log_strip(kernel->log); /* which also cuts it */
 }
 
-void source_score(const evolve_sources *all, source_kernel *kernel)
+void lab_sources_score(const lab_sources *all, lab_sources_kernel *kernel)
 {
     size_t count = all->run->sweep.problems.count;
     double sum = 0;
@@ -61,7 +61,7 @@ void source_score(const evolve_sources *all, source_kernel *kernel)
         kernel->score = sum / (double)count;
 }
 
-void sources_free(evolve_sources *all)
+void lab_sources_free(lab_sources *all)
 {
     for (size_t i = 0; i < all->count; i++) {
         free(all->kernels[i].name);
@@ -71,6 +71,7 @@ void sources_free(evolve_sources *all)
     }
     free(all->kernels);
     free(all->origin);
+    lab_proposer_end(all->proposer);
 }
 
 /* ---- From the board ---- */
@@ -152,29 +153,29 @@ static heed_status take_field(void *data, const lab_record_field *field)
     return HEED_OK;
 }
 
-static source_kernel *find_kernel(evolve_sources *all, const past *it, const char *source)
+static lab_sources_kernel *find_kernel(lab_sources *all, const past *it, const char *source)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->kernels[i].source, source) == 0)
             return &all->kernels[i];
-    source_kernel *kernel = source_add(all, it->kernel, source, it->thought);
+    lab_sources_kernel *kernel = lab_sources_add(all, it->kernel, source, it->thought);
     if (kernel)
         snprintf(kernel->parent, sizeof kernel->parent, "%.64s", it->parent);
     return kernel;
 }
 
-static heed_status restore_trial(evolve_sources *all, int64_t trial)
+static heed_status restore_trial(lab_sources *all, int64_t trial)
 {
-    evolve_run *run = all->run;
+    lab_evolve *run = all->run;
     past it = { .attempt = 0 };
     char *source = NULL;
     heed_status status = lab_record_show(run->session.record, trial, take_field, &it,
-                                         &run->trouble);
+                                         &run->sweep.trouble);
     if (status == HEED_OK && it.attempt == 0)
-        status = lab_record_source(run->session.record, trial, &source, &run->trouble);
+        status = lab_record_source(run->session.record, trial, &source, &run->sweep.trouble);
     if (status != HEED_OK || !source)
         return status;
-    source_kernel *kernel = find_kernel(all, &it, source);
+    lab_sources_kernel *kernel = find_kernel(all, &it, source);
     free(source);
     if (!kernel)
         return HEED_ERR_NO_MEMORY;
@@ -185,19 +186,19 @@ static heed_status restore_trial(evolve_sources *all, int64_t trial)
         }
     if (it.verdict != LAB_RECORD_OK) {
         kernel->verdict = it.verdict;
-        source_set_log(kernel, it.reason);
+        lab_sources_set_log(kernel, it.reason);
     }
     run->sweep.reused++;
     return HEED_OK;
 }
 
-heed_status sources_restore(evolve_sources *all)
+heed_status lab_sources_restore(lab_sources *all)
 {
-    evolve_run *run = all->run;
+    lab_evolve *run = all->run;
     numbers trials = { NULL, 0 };
     const lab_record_filter filter = { .part = LAB_BOARD_ALL, .run = run->session.run };
     heed_status status = lab_record_visit(run->session.record, &filter, collect, &trials,
-                                          &run->trouble);
+                                          &run->sweep.trouble);
     if (trials.count > 0)
         qsort(trials.items, trials.count, sizeof *trials.items, by_number);
     for (size_t i = 0; i < trials.count && status == HEED_OK; i++)

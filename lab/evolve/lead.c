@@ -1,5 +1,5 @@
 /*
- * evolve_lead.c - the champion of an evolution against the leaders of the board
+ * lead.c - the champion of an evolution against the leaders of the board
  *
  * Evolution begins with what heed plans, so its champion has not met the kernels that lead. It
  * meets them here, each on its problem: FASTER by 3 % on two problems, or on the only one, SLOWER
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "evolve.h"
-#include "session/leader.h"
+#include "lab/evolve/evolve.h"
+#include "lab/session/leader.h"
 
 #define LEAD_ATTEMPT 16 /* on the board; before it are the contests within the evolution */
 
@@ -20,13 +20,13 @@ typedef struct board_leader {
     struct lead_run *all;
     size_t shape;
     lab_leader found;
-    lab_rerun *rerun; /* of its source; NULL: it is planned */
-    lab_bench_engine engine;
+    lab_rerun *rerun;        /* of its source; NULL: it is planned */
+    lab_sweep_player player; /* then */
 } board_leader;
 
 typedef struct lead_run {
-    evolve_run *run;
-    const evolve_challenger *challenger;
+    lab_evolve *run;
+    const lab_challenger *challenger;
     size_t count;
     board_leader leaders[LAB_SEARCH_SHAPES];
     lab_record_verdict fault; /* of a leader, when it was met; LAB_RECORD_OK: none */
@@ -40,35 +40,28 @@ static const lab_sweep_shape *shape_of(const board_leader *leader)
     return &leader->all->run->sweep.shapes[leader->shape];
 }
 
-/* ---- A leader as a side ---- */
+/* ---- A leader that takes turns ---- */
 
-static heed_status start(void *data, size_t number, lab_side *side)
+static lab_bench_guest guest_of(board_leader *leader)
 {
-    board_leader *leader = data;
-    const lab_sweep *sweep = &leader->all->run->sweep;
-    const lab_sweep_shape *shape = &sweep->shapes[number];
-    leader->engine = (lab_bench_engine){ .tensors = NULL };
     if (leader->rerun)
-        return lab_rerun_start(leader->rerun, &shape->tensors, sweep->replay, side);
-    *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &leader->engine };
-    return lab_sweep_start_engine(sweep, shape, leader->found.name, &leader->engine);
+        return leader->rerun->own;
+    leader->player.sweep = &leader->all->run->sweep;
+    memcpy(leader->player.name, leader->found.name, sizeof leader->player.name);
+    return lab_sweep_guest(&leader->player);
 }
 
-/* Notes first what the leader was found to do. */
-static void stop(void *data)
+/* Notes what it was found to do when it was met. */
+static void note_fault(board_leader *leader)
 {
-    board_leader *leader = data;
     lead_run *it = leader->all;
     const lab_bench_worker *worker = leader->rerun && leader->rerun->guest ? &leader->rerun->worker
                                                                            : NULL;
-    if (worker && it->fault == LAB_RECORD_OK) {
-        it->fault = lab_bench_worker_fault(worker);
-        it->faulty = leader;
-        snprintf(it->why, sizeof it->why, "%.290s", worker->process.outcome.text);
-    }
-    if (leader->rerun)
-        lab_rerun_stop(leader->rerun);
-    lab_bench_engine_stop(&leader->engine);
+    if (!worker || it->fault != LAB_RECORD_OK)
+        return;
+    it->fault = lab_bench_worker_fault(worker);
+    it->faulty = leader;
+    snprintf(it->why, sizeof it->why, "%.290s", worker->process.outcome.text);
 }
 
 static void close_leader(board_leader *leader)
@@ -90,26 +83,27 @@ static heed_status take_lead(void *data, size_t index, const lab_comparison *fre
     if (fresh->verdict != LAB_FASTER || trial == 0)
         return HEED_OK;
     if (shape->verdict && strcmp(shape->verdict, lab_compared_name(LAB_SLOWER)) == 0) {
-        cli_message("%s: %s does not become leader: it is slower than heed's plan, %s", shape->spec,
-                    it->challenger->name, shape->usual);
+        lab_say(it->run->sweep.sink, LAB_MESSAGE,
+                "%s: %s does not become leader: it is slower than heed's plan, %s", shape->spec,
+                it->challenger->guest.name, shape->usual);
         return HEED_OK;
     }
     it->run->leads++;
     return lab_record_promote(it->run->session.record, trial, leader->found.trial, reason,
-                              &it->run->trouble);
+                              &it->run->sweep.trouble);
 }
 
 /* A leader that does not do any more what it got its place for has lost it: else one that refuses
  * to be met would lead for ever. */
 static heed_status refute(lead_run *it)
 {
-    evolve_run *run = it->run;
+    lab_evolve *run = it->run;
     lab_record_verdict fault = it->fault;
     it->fault = LAB_RECORD_OK;
-    cli_warning("%s: %s, which led the board, is ranked no more: %s", shape_of(it->faulty)->spec,
-                it->faulty->found.name, it->why);
+    lab_say(run->sweep.sink, LAB_WARNING, "%s: %s, which led the board, is ranked no more: %s",
+            shape_of(it->faulty)->spec, it->faulty->found.name, it->why);
     return lab_record_refute(run->session.record, run->session.run, it->faulty->found.trial, fault,
-                             it->why, &run->trouble);
+                             it->why, &run->sweep.trouble);
 }
 
 /* ---- Finding the leaders ---- */
@@ -117,13 +111,14 @@ static heed_status refute(lead_run *it)
 /* Is it the challenger itself? Sources of two runs may have the same name. */
 static heed_status is_itself(const lead_run *it, const lab_leader *leader, bool *yes)
 {
-    const evolve_challenger *one = it->challenger;
+    const lab_challenger *one = it->challenger;
     char *source = NULL;
     heed_status status = HEED_OK;
-    *yes = strcmp(leader->name, one->name) == 0;
+    *yes = strcmp(leader->name, one->guest.name) == 0;
     if (!*yes || !one->source)
         return HEED_OK;
-    status = lab_record_source(it->run->session.record, leader->trial, &source, &it->run->trouble);
+    status = lab_record_source(it->run->session.record, leader->trial, &source,
+                               &it->run->sweep.trouble);
     *yes = source && strcmp(source, one->source) == 0;
     free(source);
     return status;
@@ -133,15 +128,15 @@ static heed_status is_itself(const lead_run *it, const lab_leader *leader, bool 
  * there by this run alone do not lead yet. The name is "" if there is nothing. */
 static heed_status find(board_leader *leader)
 {
-    evolve_run *run = leader->all->run;
+    lab_evolve *run = leader->all->run;
     const lab_sweep_shape *shape = shape_of(leader);
     lab_leader ranked[LAB_LEADERS], *found = &leader->found;
     heed_status status = lab_leaders_find(run->session.record, run->sweep.context, shape->spec,
-                                          run->sweep.options.cold, ranked, LAB_LEADERS,
-                                          &run->trouble);
+                                          run->sweep.cold, ranked, LAB_LEADERS,
+                                          &run->sweep.trouble);
     if (status == HEED_OK)
-        leader->all->told = cli_board_tell_left_out(run->session.record, shape->spec,
-                                                    leader->all->told);
+        leader->all->told = lab_leaders_tell_left_out(run->session.record, run->sweep.sink,
+                                                      shape->spec, leader->all->told);
     *found = (lab_leader){ .trial = 0 };
     for (size_t i = 0; i < LAB_LEADERS && ranked[i].trial && !found->trial && status == HEED_OK;
          i++) {
@@ -153,7 +148,7 @@ static heed_status find(board_leader *leader)
         if (!itself && (ranked[i].promoted || ranked[i].run != run->session.run || planned))
             *found = ranked[i];
     }
-    if (!found->trial && strcmp(shape->usual, leader->all->challenger->name) != 0)
+    if (!found->trial && strcmp(shape->usual, leader->all->challenger->guest.name) != 0)
         snprintf(found->name, sizeof found->name, "%s", shape->usual);
     return status;
 }
@@ -161,10 +156,10 @@ static heed_status find(board_leader *leader)
 /* Opens its source, and begins it once to see whether it runs here; @why, if it does not. */
 static heed_status try_source(board_leader *leader, char why[LAB_REBUILD_WHY_SIZE])
 {
-    evolve_run *run = leader->all->run;
+    lab_evolve *run = leader->all->run;
     lab_sweep *sweep = &run->sweep;
     lab_rerun_place place = run->rerun;
-    lab_side side;
+    double seconds;
     place.beside = leader->all->challenger->worker;
     heed_status status = lab_sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
     if (status != HEED_OK)
@@ -173,13 +168,18 @@ static heed_status try_source(board_leader *leader, char why[LAB_REBUILD_WHY_SIZ
     if (!leader->rerun)
         return HEED_ERR_NO_MEMORY;
     status = lab_rerun_open(leader->rerun, &place, run->session.record, leader->found.trial,
-                            leader->found.name, &shape_of(leader)->source.problem, &run->trouble);
+                            leader->found.name, &shape_of(leader)->source.problem,
+                            &run->sweep.trouble);
     if (status != HEED_OK)
         return status;
     snprintf(why, LAB_REBUILD_WHY_SIZE, "%s", leader->rerun->why);
-    if (!*why && start(leader, leader->shape, &side) != HEED_OK)
+    if (*why)
+        return HEED_OK;
+    const lab_bench_guest guest = leader->rerun->own;
+    if (guest.start(guest.data, &sweep->shapes[leader->shape].tensors, &seconds) != HEED_OK)
         snprintf(why, LAB_REBUILD_WHY_SIZE, "%.300s", heed_message());
-    stop(leader);
+    guest.stop(guest.data);
+    note_fault(leader);
     return HEED_OK;
 }
 
@@ -195,9 +195,10 @@ static bool find_source(board_leader *leader, heed_status *status, bool *again)
     if (*status == HEED_OK && it->fault != LAB_RECORD_OK) {
         *again = true;
         *status = refute(it);
-    } else if (*status == HEED_OK && !cli_interrupted()) {
-        cli_message("%s: %s, which leads the board, stays leader: it cannot be run here: %s",
-                    shape_of(leader)->spec, leader->found.name, why);
+    } else if (*status == HEED_OK && !lab_interrupted(it->run->sweep.sink)) {
+        lab_say(it->run->sweep.sink, LAB_MESSAGE,
+                "%s: %s, which leads the board, stays leader: it cannot be run here: %s",
+                shape_of(leader)->spec, leader->found.name, why);
     }
     return false;
 }
@@ -225,39 +226,39 @@ static bool find_leader(board_leader *leader, heed_status *status)
 /* Meets all leaders. *@again: one of them has lost its place by itself. */
 static heed_status meet_leaders(lead_run *it, bool *again)
 {
-    evolve_run *run = it->run;
+    lab_evolve *run = it->run;
     heed_status status = HEED_OK;
     bool yes = false;
-    evolve_contest contest = { .run = run,
-                               .challenger = it->challenger,
-                               .attempt = LEAD_ATTEMPT,
-                               .proved = true,
-                               .won = take_lead,
-                               .data = it };
+    lab_evolve_contest contest = { .run = run,
+                                   .challenger = it->challenger,
+                                   .attempt = LEAD_ATTEMPT,
+                                   .proved = true,
+                                   .won = take_lead,
+                                   .data = it };
     it->count = 0;
     for (size_t i = 0; i < run->sweep.problems.count && status == HEED_OK; i++) {
         board_leader *leader = &it->leaders[it->count];
         *leader = (board_leader){ .all = it, .shape = i };
         if (find_leader(leader, &status))
-            contest.leaders[it->count++] = (evolve_leader){ i,
-                                                            leader->found.name,
-                                                            { start, stop, leader } };
+            contest.leaders[it->count++] = (lab_challenged){ i, guest_of(leader) };
     }
     contest.count = it->count;
     /* With several problems two wins are needed, even if only one of them has a leader to meet. */
     const size_t least = run->sweep.problems.count > 1 ? 2 : 1;
     if (status == HEED_OK && it->count >= least)
-        status = evolve_contest_run(&contest, &yes);
-    for (size_t i = 0; i < it->count; i++)
+        status = lab_evolve_contest_run(&contest, &yes);
+    for (size_t i = 0; i < it->count; i++) {
+        note_fault(&it->leaders[i]);
         close_leader(&it->leaders[i]);
+    }
     *again = it->fault != LAB_RECORD_OK;
     if (!*again)
         return status;
-    run->trouble.text[0] = '\0';
+    run->sweep.trouble.text[0] = '\0';
     return refute(it);
 }
 
-heed_status evolve_lead(evolve_run *run, const evolve_challenger *challenger)
+heed_status lab_evolve_lead(lab_evolve *run, const lab_challenger *challenger)
 {
     heed_status status = HEED_OK;
     bool again = true;

@@ -1,12 +1,12 @@
 /*
- * evolve_source_tell.c - what a proposer is told of a run
+ * source_tell.c - what a proposer is told of a run
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "evolve_sources.h"
-#include "report/format.h"
+#include "lab/evolve/sources.h"
+#include "lab/report/format.h"
 #include "src/cuda/sources.h"
 
 #define ANSWER_SECONDS 600.0
@@ -62,7 +62,7 @@ static char *read_headers(void)
     return text;
 }
 
-static lab_tried tried_of(const source_kernel *kernel)
+static lab_tried tried_of(const lab_sources_kernel *kernel)
 {
     return (lab_tried){ .name = kernel->name,
                         .source = kernel->source,
@@ -73,7 +73,7 @@ static lab_tried tried_of(const source_kernel *kernel)
 }
 
 /* How often it went wrong of late, and how. */
-static void say_failures(const evolve_sources *all, char text[INSIGHT_SIZE])
+static void say_failures(const lab_sources *all, char text[INSIGHT_SIZE])
 {
     size_t first = all->count > RECENT ? all->count - RECENT : 0, failed = 0, last = 0;
     for (size_t i = first; i < all->count; i++)
@@ -89,11 +89,11 @@ static void say_failures(const evolve_sources *all, char text[INSIGHT_SIZE])
 }
 
 /* The thought that gained the most over the kernel before it. */
-static void say_gain(const evolve_sources *all, char text[INSIGHT_SIZE])
+static void say_gain(const lab_sources *all, char text[INSIGHT_SIZE])
 {
     double most = 0;
     for (size_t i = 1; i < all->count; i++) {
-        const source_kernel *it = &all->kernels[i];
+        const lab_sources_kernel *it = &all->kernels[i];
         for (size_t j = 0; j < i && isfinite(it->score); j++) {
             double gain = all->kernels[j].score - it->score;
             if (strcmp(all->kernels[j].hash, it->parent) != 0 || !(gain > most) || !*it->thought)
@@ -106,9 +106,9 @@ static void say_gain(const evolve_sources *all, char text[INSIGHT_SIZE])
 }
 
 /* The problem on which the champion gained the least over the first source. */
-static void say_laggard(const evolve_sources *all, char text[INSIGHT_SIZE])
+static void say_laggard(const lab_sources *all, char text[INSIGHT_SIZE])
 {
-    const source_kernel *best = &all->kernels[all->champion], *first = &all->kernels[0];
+    const lab_sources_kernel *best = &all->kernels[all->champion], *first = &all->kernels[0];
     size_t slowest = 0;
     char spec_time[LAB_FORMAT_SIZE];
     for (size_t i = 1; i < all->run->sweep.problems.count; i++)
@@ -123,9 +123,9 @@ static void say_laggard(const evolve_sources *all, char text[INSIGHT_SIZE])
 }
 
 /* The resources of the best source's machine code. */
-static void say_code(const evolve_sources *all, char text[INSIGHT_SIZE])
+static void say_code(const lab_sources *all, char text[INSIGHT_SIZE])
 {
-    const source_kernel *best = &all->kernels[all->champion];
+    const lab_sources_kernel *best = &all->kernels[all->champion];
     size_t length = 0;
     if (!best->inspected)
         return;
@@ -139,7 +139,7 @@ static void say_code(const evolve_sources *all, char text[INSIGHT_SIZE])
 }
 
 /* The counters of the best source's run, in the words of the protocol. */
-static void say_counters(const evolve_sources *all, const lab_insight_clues *clues,
+static void say_counters(const lab_sources *all, const lab_insight_clues *clues,
                          char text[INSIGHT_SIZE])
 {
     size_t length = 0;
@@ -161,9 +161,9 @@ static size_t find_words(unsigned findings, const char *words[LAB_FINDINGS])
     return count;
 }
 
-heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *error)
+heed_status lab_sources_ask(lab_sources *all, lab_proposal *proposal, lab_error *error)
 {
-    const evolve_run *run = all->run;
+    const lab_evolve *run = all->run;
     size_t problems = run->sweep.problems.count, insight_count = 0;
     char texts[INSIGHTS][INSIGHT_SIZE] = { "" };
     const char *specs[LAB_SEARCH_SHAPES], *insights[INSIGHTS], *words[LAB_FINDINGS];
@@ -197,7 +197,7 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
                               .header = c ? lab_candidate_header() : headers,
                               .problems = specs,
                               .problem_count = problems,
-                              .device = run->sweep.device,
+                              .device = heed_context_device(run->sweep.context),
                               .origin = all->origin,
                               .current = history[all->champion],
                               .history = history,
@@ -210,7 +210,7 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
                               .counter_count = clues.clues.counter_count,
                               .effects = clues.effects,
                               .effect_count = clues.clues.effect_count,
-                              .seed = run->seed,
+                              .seed = run->session.seed,
                               .number = (int64_t)all->count + all->refused };
     heed_status status = lab_proposer_ask(all->proposer, &brief, ANSWER_SECONDS, proposal, error);
     free(history);

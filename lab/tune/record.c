@@ -1,45 +1,44 @@
 /*
- * tune_record.c - what `heed tune` puts on the board
+ * record.c - what tuning puts on the board
  */
 #include <math.h>
 #include <string.h>
 
-#include "tune.h"
+#include "lab/tune/tune.h"
 
 #define RIVALS_MAX 32
 #define FACTS_MAX 16
 
-lab_record_trial tune_trial(const tune_run *tune, const tune_shape *shape, const char *kernel,
-                            int attempt, lab_session_name *name)
+lab_record_trial lab_tune_trial(const lab_tune *tune, const lab_tune_shape *shape,
+                                const char *kernel, int attempt, lab_session_name *name)
 {
     lab_session_name_set(name, kernel);
     return lab_session_trial(&tune->session, name, &shape->source->problem, attempt);
 }
 
-static lab_record_timing timing_of(const tune_run *tune)
+static lab_record_timing timing_of(const lab_tune *tune)
 {
     return tune->bench.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
 }
 
 /* Only the second round may rank a kernel: nobody chose it by these samples. */
-heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
-                           const tune_contest *contest, int round, int attempt, int64_t *id,
-                           lab_error *error)
+heed_status lab_tune_add_round(lab_tune *tune, const lab_tune_shape *shape,
+                               const lab_tune_contest *contest, int round, int attempt, int64_t *id)
 {
     const lab_bench_pair *pair = &contest->pairs[round];
     lab_entry_parts parts;
     lab_session_name name;
-    lab_record_trial trial = tune_trial(tune, shape, pair->planned[0], attempt, &name);
+    lab_record_trial trial = lab_tune_trial(tune, shape, pair->planned[0], attempt, &name);
     const lab_record_gate gate = { .name = "verify",
-                                   .passed = shape->proof == TUNE_PROVED,
-                                   .detail = shape->proof == TUNE_PROVED ? NULL
+                                   .passed = shape->proven == LAB_PROVEN,
+                                   .detail = shape->proven == LAB_PROVEN ? NULL
                                                                          : shape->challenge.why,
-                                   .seed = tune->options.seed };
-    bool wrong = shape->proof == TUNE_REFUTED;
+                                   .seed = tune->session.seed };
+    bool wrong = shape->proven == LAB_REFUTED;
     trial.started = contest->times[round][0];
     trial.ended = contest->times[round][1];
     trial.gates = &gate;
-    trial.gate_count = wrong || shape->proof == TUNE_PROVED;
+    trial.gate_count = wrong || shape->proven == LAB_PROVEN;
     trial.verdict = wrong ? LAB_RECORD_WRONG : LAB_RECORD_OK;
     trial.reason = wrong ? shape->challenge.why : NULL;
     trial.confirmed = round > 0;
@@ -47,11 +46,11 @@ heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
                                               &contest->bout.compared[round], pair->planned[1],
                                               tune->bench.cold);
     if (status != HEED_OK)
-        return lab_fail(error, status, "no memory for a round of %s", shape->spec);
-    return lab_session_add(&tune->session, &trial, id, error);
+        return lab_fail(&tune->trouble, status, "no memory for a round of %s", shape->spec);
+    return lab_session_add(&tune->session, &trial, id, &tune->trouble);
 }
 
-static const char *version_of(const tune_run *tune, const char *name)
+static const char *version_of(const lab_tune *tune, const char *name)
 {
     for (size_t i = 0; i < tune->bench.rival_count; i++) {
         const lab_bench_rival *rival = &tune->bench.rivals[i];
@@ -61,7 +60,7 @@ static const char *version_of(const tune_run *tune, const char *name)
     return NULL;
 }
 
-static lab_record_comparison rival_of(const tune_run *tune, const lab_bench_match *match)
+static lab_record_comparison rival_of(const lab_tune *tune, const lab_bench_match *match)
 {
     lab_record_comparison comparison = lab_entry_comparison(&match->comparison, match->name,
                                                             match->seconds);
@@ -83,7 +82,7 @@ typedef struct row_parts {
     lab_record_gate gates[2];
 } row_parts;
 
-static void add_rival(const tune_run *tune, lab_record_trial *trial, row_parts *parts,
+static void add_rival(const lab_tune *tune, lab_record_trial *trial, row_parts *parts,
                       const lab_bench_match *match)
 {
     lab_record_samples samples = { .against = match->name,
@@ -130,9 +129,8 @@ static void add_facts(lab_record_trial *trial, row_parts *parts, const lab_bench
                                                                .number = state->other_processes };
 }
 
-heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const char *kernel,
-                            int attempt, lab_bench_outcome outcome, const char *reason,
-                            lab_error *error)
+heed_status lab_tune_add_broken(lab_tune *tune, const lab_tune_shape *shape, const char *kernel,
+                                int attempt, lab_bench_outcome outcome, const char *reason)
 {
     static const lab_record_verdict verdicts[] = {
         [LAB_BENCH_OK] = LAB_RECORD_OK,           [LAB_BENCH_REFUSED] = LAB_RECORD_UNFIT,
@@ -143,19 +141,20 @@ heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const
     const lab_record_gate gate = { .name = "rows", .detail = reason, .seed = tune->bench.seed };
     if (!*kernel || outcome == LAB_BENCH_OK || outcome == LAB_BENCH_SKIPPED)
         return HEED_OK;
-    lab_record_trial trial = tune_trial(tune, shape, kernel, attempt, &name);
+    lab_record_trial trial = lab_tune_trial(tune, shape, kernel, attempt, &name);
     trial.verdict = verdicts[outcome];
     trial.reason = reason;
     trial.gates = &gate;
     trial.gate_count = outcome == LAB_BENCH_WRONG;
-    return lab_session_add(&tune->session, &trial, NULL, error);
+    return lab_session_add(&tune->session, &trial, NULL, &tune->trouble);
 }
 
-heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const lab_bench_row *row,
-                         int attempt, const char *started, int64_t *id, lab_error *error)
+heed_status lab_tune_add_row(lab_tune *tune, const lab_tune_shape *shape, const lab_bench_row *row,
+                             int attempt, const char *started, int64_t *id)
 {
-    /* This confirms the final leader if all gates let it pass; see tune_prove(). */
-    bool proved = (attempt == TUNE_AFTER || attempt == TUNE_PROVEN) && shape->proof == TUNE_PROVED;
+    /* This confirms the final leader if all gates let it pass; see lab_tune_prove(). */
+    bool proved = (attempt == LAB_TUNE_AFTER || attempt == LAB_TUNE_PROVEN) &&
+                  shape->proven == LAB_PROVEN;
     row_parts parts = { .gates = { { .name = "rows", .passed = true, .seed = tune->bench.seed },
                                    { .name = "verify", .passed = true } } };
     lab_session_name name;
@@ -165,8 +164,8 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const la
                                      .count = (size_t)row->count };
     *id = 0;
     if (row->outcome != LAB_BENCH_OK || row->count <= 0)
-        return tune_add_broken(tune, shape, row->kernel, attempt, row->outcome, row->reason, error);
-    lab_record_trial trial = tune_trial(tune, shape, row->kernel, attempt, &name);
+        return lab_tune_add_broken(tune, shape, row->kernel, attempt, row->outcome, row->reason);
+    lab_record_trial trial = lab_tune_trial(tune, shape, row->kernel, attempt, &name);
     trial.started = started;
     parts.samples[trial.sample_count++] = own;
     for (size_t i = 0; i < row->match_count && trial.comparison_count < RIVALS_MAX; i++)
@@ -183,5 +182,5 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const la
     trial.facts = parts.facts;
     trial.gates = parts.gates;
     trial.gate_count = proved ? 2 : 1;
-    return lab_session_add(&tune->session, &trial, id, error);
+    return lab_session_add(&tune->session, &trial, id, &tune->trouble);
 }

@@ -1,0 +1,82 @@
+/*
+ * contest.c - a challenger of an evolution meets a champion, or those who lead the board
+ */
+#include "lab/evolve/evolve.h"
+#include "lab/session/challenge.h"
+
+static heed_status play(void *data, size_t index, const lab_duel_options *options, lab_duel *duel)
+{
+    const lab_evolve_contest *it = data;
+    const lab_challenged *leader = &it->leaders[index];
+    /* Beside a kernel of this process both go by the clock. */
+    if (it->challenger->worker)
+        it->challenger->worker->process.by_clock = leader->guest.side.fn == lab_bench_engine_block;
+    return lab_sweep_play(&it->run->sweep, leader->shape, &it->challenger->guest, &leader->guest,
+                          options, duel);
+}
+
+static lab_record_trial trial_of(void *data, size_t index, int round)
+{
+    const lab_evolve_contest *it = data;
+    return it->challenger->trial(it->challenger->guest.data, it->leaders[index].shape,
+                                 it->attempt + round);
+}
+
+static const char *leader_of(void *data, size_t index)
+{
+    const lab_evolve_contest *it = data;
+    return it->leaders[index].guest.name;
+}
+
+static heed_status ask_gates(void *data, bool *yes, bool *asked)
+{
+    const lab_evolve_contest *it = data;
+    return it->gates ? it->gates(it->data, yes, asked) : HEED_OK;
+}
+
+static heed_status tell_won(void *data, size_t index, const lab_comparison *fresh, int64_t trial,
+                            const char *reason)
+{
+    const lab_evolve_contest *it = data;
+    return it->won ? it->won(it->data, index, fresh, trial, reason) : HEED_OK;
+}
+
+heed_status lab_evolve_contest_run(lab_evolve_contest *it, bool *yes)
+{
+    lab_evolve *run = it->run;
+    lab_error *trouble = &run->sweep.trouble;
+    lab_challenge_result result;
+    const lab_challenge challenge = { .session = &run->session,
+                                      .count = it->count,
+                                      .wins = run->sweep.problems.count < 2 ? 1 : 0,
+                                      .seconds = run->duel,
+                                      .seed = run->session.seed * 1000003 +
+                                              (uint64_t)(it->challenger->number + it->attempt - 1) *
+                                                  2,
+                                      .proved = it->proved,
+                                      .data = it,
+                                      .trial = trial_of,
+                                      .leader = leader_of,
+                                      .play = play,
+                                      .gates = ask_gates,
+                                      .won = tell_won };
+    heed_status status = lab_challenge_run(&challenge, &result, trouble);
+    *yes = result.won;
+    run->challenges++;
+    run->refuted += result.refuted;
+    if (*result.reason)
+        snprintf(run->last, sizeof run->last, "%s", result.reason);
+    if (status != HEED_OK && !*trouble->text && !lab_interrupted(run->sweep.sink))
+        lab_fail(trouble, status, "%s: %.200s", it->challenger->guest.name, heed_message());
+    return status;
+}
+
+heed_status lab_evolve_contest_champion(lab_evolve_contest *it, const lab_bench_guest *champion,
+                                        bool *yes)
+{
+    it->attempt = 1;
+    it->count = it->run->sweep.problems.count;
+    for (size_t i = 0; i < it->count; i++)
+        it->leaders[i] = (lab_challenged){ .shape = i, .guest = *champion };
+    return lab_evolve_contest_run(it, yes);
+}

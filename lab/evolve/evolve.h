@@ -1,0 +1,112 @@
+/*
+ * evolve.h - evolution of kernels: of configs in a space, or of sources (sources.h)
+ *
+ * space, problems -> evolution, which asks the board and the device -> champion, gates, and a
+ * contest with the leaders of the board
+ *
+ *     lab_evolve run = { .session = { .record = record, ... }, .prover = prover, ... };
+ *     run.sweep = (lab_sweep){ .problems = problems, .context = context, .session = &run.session };
+ *     lab_evolve_begin(&run);
+ *     lab_evolve_configs_begin(&run, false);
+ *     lab_evolve_configs(&run);
+ *     lab_session_end(&run.session, ...);
+ *     lab_evolve_free(&run);
+ *
+ * Every answer that evolution gets is on the board before it goes on. Its steps follow from its
+ * seed and the answers; so an interrupted run is resumed by doing it again, with the answers of the
+ * board in the place of those of the device.
+ */
+#ifndef LAB_EVOLVE_H
+#define LAB_EVOLVE_H
+
+#include "lab/build/rerun.h"
+#include "lab/sweep/evolve.h"
+
+typedef struct lab_evolve {
+    /* The caller's. Functions that fail say why in sweep.trouble. */
+    lab_sweep sweep;       /* space, problems, device, compilers, session */
+    lab_session session;   /* with its board, and where it measures */
+    lab_prover prover;     /* of configs, and of what heed plans */
+    lab_rerun_place rerun; /* of leaders of the board */
+    const char *device;    /* as it was asked for */
+    lab_insight_mode insights;
+    double duel;    /* seconds of each comparison of a challenger */
+    double seconds; /* of evolving; 0: any */
+    int64_t trials; /* launches at most */
+    bool no_verify, no_compare;
+
+    /* The result. */
+    lab_sweep_gates gates;
+    lab_sweep_evolution bred; /* of configs */
+    int64_t deadline_ns;      /* 0: none */
+    lab_progress progress;
+    int64_t challenges; /* of champions */
+    int64_t refuted;    /* challengers that won, and that a gate then refused */
+    int64_t leads;      /* problems of the board that the champion leads now */
+    bool succeeded;     /* the champion is one that won a challenge */
+    lab_proven proven;  /* what the gates say of the champion */
+    char last[128];     /* what became of the newest challenge */
+} lab_evolve;
+
+/* lab_evolve_begin() finds what heed plans for the problems; the seconds run from now on. */
+void lab_evolve_begin(lab_evolve *run);
+
+/* lab_evolve_configs_begin() begins a run of configs on the board, or goes on with one unless it is
+ * @afresh; the space and the kernel are set. lab_evolve_configs() does all of it. Return
+ * HEED_ERR_SYSTEM once interrupted. */
+heed_status lab_evolve_configs_begin(lab_evolve *run, bool afresh);
+heed_status lab_evolve_configs(lab_evolve *run);
+void lab_evolve_free(lab_evolve *run);
+
+/* ---- Shared by evolutions of configs and of sources ---- */
+
+/* lab_evolve_begin_session() begins the run of @what on the board, or goes on with one. */
+heed_status lab_evolve_begin_session(lab_evolve *run, const char *what, bool afresh);
+
+/* lab_evolve_rank_plans() times what heed plans for each problem, and ranks it if it passes all
+ * gates, before anything that could lead in its place is tried. The seconds begin after it. */
+heed_status lab_evolve_rank_plans(lab_evolve *run);
+
+/* A kernel that challenges others. */
+typedef struct lab_challenger {
+    lab_bench_guest guest;
+    const char *source;       /* its text; NULL: it is a config, whose name is all of it */
+    int64_t number;           /* for seeds */
+    lab_bench_worker *worker; /* that it runs in; NULL: it runs in this process */
+
+    /* Its trials on the board, without their outcomes; the data are those of the guest. */
+    lab_record_trial (*trial)(void *data, size_t shape, int attempt);
+} lab_challenger;
+
+/* The kernel that it meets on one problem. */
+typedef struct lab_challenged {
+    size_t shape;
+    lab_bench_guest guest;
+} lab_challenged;
+
+/* contest.c: a lab_challenge, by the same words. */
+typedef struct lab_evolve_contest {
+    lab_evolve *run;
+    const lab_challenger *challenger;
+    lab_challenged leaders[LAB_SEARCH_SHAPES];
+    size_t count;
+    int attempt; /* of the first round on the board; the next number is that of the second */
+    bool proved;
+    heed_status (*gates)(void *data, bool *yes, bool *asked); /* NULL: none */
+    heed_status (*won)(void *data, size_t index, const lab_comparison *fresh, int64_t trial,
+                       const char *reason); /* NULL: nobody is told */
+    void *data;                             /* of these two */
+} lab_evolve_contest;
+
+/* lab_evolve_contest_run() decides, or finds on the board what was decided.
+ * lab_evolve_contest_champion() does so for a challenger that meets @champion on all problems,
+ * within the evolution. */
+heed_status lab_evolve_contest_run(lab_evolve_contest *it, bool *yes);
+heed_status lab_evolve_contest_champion(lab_evolve_contest *it, const lab_bench_guest *champion,
+                                        bool *yes);
+
+/* lead.c: lab_evolve_lead() lets the champion, which has passed all gates, meet the leaders of the
+ * board. It leads on run->leads problems then. */
+heed_status lab_evolve_lead(lab_evolve *run, const lab_challenger *challenger);
+
+#endif /* LAB_EVOLVE_H */

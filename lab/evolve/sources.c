@@ -1,0 +1,185 @@
+/*
+ * sources.c - evolution of source texts, which an outside program proposes
+ */
+#include "lab/evolve/sources.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/report/format.h"
+#include "src/measure.h"
+
+#define REFUSED_MAX 5 /* answers in a row that are of no use, before it is given up */
+
+heed_status lab_sources_begin(lab_sources *all, bool afresh)
+{
+    lab_evolve *run = all->run;
+    char hash[LAB_RECORD_HASH_SIZE], what[1024];
+    const char *slash = strrchr(all->program, '/');
+    all->proposer_name = slash ? slash + 1 : all->program;
+    all->course = (lab_insight_course){ .mode = run->insights,
+                                        .budget = lab_insight_budget(run->seconds) };
+    lab_record_hash(all->origin, strlen(all->origin), hash);
+    snprintf(what, sizeof what, "source %s %s %s", hash, all->program, lab_way_name(all->way));
+    heed_status status = lab_evolve_begin_session(run, what, afresh);
+    return status == HEED_OK && run->session.resumed ? lab_sources_restore(all) : status;
+}
+
+/* ---- One kernel ---- */
+
+static void show(lab_sources *all)
+{
+    char text[LAB_FORMAT_SIZE], what[128] = "";
+    if (all->has_champion) {
+        const lab_sources_kernel *best = &all->kernels[all->champion];
+        snprintf(what, sizeof what, "best %s %s", lab_format_seconds(exp(best->score), text),
+                 best->name);
+    }
+    lab_progress_step(&all->run->progress, all->count > 0 ? all->count - 1 : 0, what);
+}
+
+/* Measures what is not known of kernel number @index; then it may challenge the champion. Answers
+ * that are on the board cost nothing. */
+static heed_status settle(lab_sources *all, size_t index)
+{
+    bool yes = !all->has_champion;
+    heed_status status = lab_sources_judge(all, &all->kernels[index]);
+    double score = all->kernels[index].score;
+    if (status != HEED_OK || !isfinite(score))
+        return status;
+    all->right++;
+    if (all->has_champion && score < all->kernels[all->champion].score)
+        status = lab_sources_contest(all, index, &yes);
+    if (status == HEED_OK && yes) {
+        all->champion = index;
+        all->has_champion = true;
+    }
+    return status;
+}
+
+/* Names on the board are for people: no two kernels of a run have the same one, and none looks like
+ * heed's own. */
+static void make_name(const lab_sources *all, const char *wanted, char name[80])
+{
+    const char *prefix = strncmp(wanted, "fwd", 3) == 0 ? "proposed-" : "";
+    snprintf(name, 80, "%s%s", prefix, wanted);
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->kernels[i].name, name) == 0)
+            snprintf(name, 80, "%s%s.%zu", prefix, wanted, all->count);
+}
+
+/* The next kernel. *@more is false if there will be none. */
+static heed_status next(lab_sources *all, int *useless, bool *more)
+{
+    lab_proposal proposal;
+    lab_error error;
+    char name[80];
+    heed_status status = lab_sources_ask(all, &proposal, &error);
+    if (status == HEED_OK && !lab_sources_is_new(all, proposal.source)) {
+        status = HEED_ERR_INVALID;
+        snprintf(error.text, sizeof error.text, "the proposer repeats what was tried");
+    }
+    if (status == HEED_ERR_INVALID) {
+        all->refused++;
+        *more = ++*useless < REFUSED_MAX;
+        if (!*more)
+            snprintf(all->end, sizeof all->end, "%.290s", error.text);
+        lab_proposal_free(&proposal);
+        return HEED_OK;
+    }
+    if (status != HEED_OK) { /* nothing more to propose, or nobody who would */
+        *more = false;
+        snprintf(all->end, sizeof all->end, "%.290s", error.text);
+        return status == HEED_ERR_NO_MEMORY ? status : HEED_OK;
+    }
+    make_name(all, proposal.name, name);
+    lab_sources_kernel *kernel = lab_sources_add(all, name, proposal.source, proposal.thought);
+    lab_proposal_free(&proposal);
+    if (!kernel)
+        return HEED_ERR_NO_MEMORY;
+    snprintf(kernel->parent, sizeof kernel->parent, "%s", all->kernels[all->champion].hash);
+    *useless = 0;
+    return settle(all, all->count - 1);
+}
+
+/* ---- All of them ---- */
+
+static heed_status breed(lab_sources *all)
+{
+    lab_evolve *run = all->run;
+    const lab_sink *sink = run->sweep.sink;
+    heed_status status = HEED_OK;
+    int useless = 0;
+    bool more = true;
+    run->progress = lab_progress_start(sink, "evolve", (size_t)run->trials);
+    if (all->count == 0 && !lab_sources_add(all, "origin", all->origin, ""))
+        status = HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < all->count && status == HEED_OK; i++) {
+        status = settle(all, i);
+        if (i == 0 && !all->has_champion)
+            break;
+    }
+    if (status == HEED_OK)
+        status = lab_sources_measure(all);
+    while (status == HEED_OK && more && all->has_champion && !lab_interrupted(sink) &&
+           (int64_t)all->count - 1 < run->trials &&
+           (run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns)) {
+        status = next(all, &useless, &more);
+        if (status == HEED_OK)
+            status = lab_sources_measure(all);
+        show(all);
+    }
+    lab_progress_end(&run->progress);
+    return status;
+}
+
+/* Is the champion somebody's work? The plain source that comes with heed, as it is, is nobody's. */
+static bool is_contender(const lab_sources *all)
+{
+    return all->kernels[all->champion].verdict == LAB_RECORD_OK &&
+           (all->champion > 0 || all->named);
+}
+
+/* The fastest of those of which nothing ill is known. */
+static void find_champion(lab_sources *all)
+{
+    all->has_champion = false;
+    for (size_t i = 0; i < all->count; i++) {
+        const lab_sources_kernel *it = &all->kernels[i];
+        if (!isfinite(it->score) ||
+            (all->has_champion && it->score >= all->kernels[all->champion].score))
+            continue;
+        all->champion = i;
+        all->has_champion = true;
+    }
+}
+
+/* The champion beside heed's plan and those who lead the board; one that falls there leaves its
+ * place to the next. */
+static heed_status meet_others(lab_sources *all)
+{
+    const lab_sink *sink = all->run->sweep.sink;
+    heed_status status = HEED_OK;
+    while (status == HEED_OK && all->has_champion && !lab_interrupted(sink)) {
+        status = lab_sources_meet_plan(all);
+        if (status == HEED_OK && is_contender(all) && !lab_interrupted(sink))
+            status = lab_sources_lead(all);
+        if (all->kernels[all->champion].verdict == LAB_RECORD_OK)
+            break;
+        find_champion(all);
+    }
+    return status;
+}
+
+heed_status lab_sources_run(lab_sources *all)
+{
+    const lab_sink *sink = all->run->sweep.sink;
+    all->proposer = lab_proposer_start(all->program, sink ? sink->interrupted : NULL);
+    heed_status status = all->proposer ? lab_evolve_rank_plans(all->run) : HEED_ERR_NO_MEMORY;
+    if (status == HEED_OK)
+        status = breed(all);
+    if (status == HEED_OK)
+        status = meet_others(all);
+    return lab_interrupted(sink) ? HEED_ERR_SYSTEM : status;
+}

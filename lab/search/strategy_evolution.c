@@ -1,0 +1,480 @@
+/*
+ * strategy_evolution.c - islands of points: who is bred, who stays, who is champion
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/search/evolution.h"
+#include "lab/search/strategies.h"
+
+#define FASTER 1.03       /* without a rule of the caller's */
+#define ATTEMPTS 64       /* to find something that was not tried */
+#define ELITE_SHARE 0.5   /* of parents */
+#define MORE_MOVES 0.3    /* chance of one more */
+#define FURTHER 0.3       /* chance of going on in the same direction */
+#define CROSSED_MOVES 0.5 /* chance that a child of two is mutated as well */
+#define AHEAD 64          /* children that are got ready before they are asked for */
+
+typedef struct lab_island {
+    lab_individual members[LAB_POPULATION_MAX]; /* the best first */
+    int count;
+} lab_island;
+
+struct lab_evolution {
+    const lab_space *space;
+    lab_evolution_options options; /* defaults filled in */
+    lab_rng rng;
+    lab_guide guide;
+    lab_island islands[LAB_ISLANDS_MAX];
+    lab_individual champion; /* id 0: none */
+    int64_t children;
+    int64_t starts[LAB_EVOLUTION_STARTS]; /* that wait */
+    size_t start_count;
+    bool *tried; /* by point */
+};
+
+/* -------------------------------------------------------------------------- */
+/* Beginning                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static int or_default(int value, int standard)
+{
+    return value ? value : standard;
+}
+
+static heed_status check(const lab_evolution_options *options, lab_error *error)
+{
+    const struct {
+        const char *name;
+        int value, least, most;
+    } rows[] = {
+        { "islands", options->islands, 1, LAB_ISLANDS_MAX },
+        { "population", options->population, 2, LAB_POPULATION_MAX },
+        { "elites", options->elites, 1, options->population },
+        { "migration", options->migration, 1, 1 << 20 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].value < rows[i].least || rows[i].value > rows[i].most)
+            return lab_fail(error, HEED_ERR_INVALID, "%s is %d; it must be %d to %d", rows[i].name,
+                            rows[i].value, rows[i].least, rows[i].most);
+    if (!(options->crossover >= 0 && options->crossover <= 1 && options->immigrants >= 0 &&
+          options->immigrants <= 1))
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "crossover is %g, immigrants %g; they are shares, 0 to 1",
+                        options->crossover, options->immigrants);
+    return HEED_OK;
+}
+
+/* Puts a point before what evolution would try itself. */
+static void offer(lab_evolution *evolution, int64_t point)
+{
+    if (evolution->start_count < LAB_EVOLUTION_STARTS)
+        evolution->starts[evolution->start_count++] = point;
+}
+
+heed_status lab_evolution_create(lab_evolution **evolution, const lab_space *space,
+                                 const lab_evolution_options *options, const int64_t *starts,
+                                 size_t count, lab_error *error)
+{
+    lab_evolution_options chosen = *options;
+    chosen.islands = or_default(chosen.islands, 3);
+    chosen.population = or_default(chosen.population, 8);
+    chosen.elites = or_default(chosen.elites, 2);
+    chosen.migration = or_default(chosen.migration, 24);
+    chosen.crossover = chosen.crossover != 0 ? chosen.crossover : 0.3;
+    chosen.immigrants = chosen.immigrants != 0 ? chosen.immigrants : 0.05;
+    *evolution = NULL;
+    heed_status status = check(&chosen, error);
+    if (status != HEED_OK)
+        return status;
+    lab_evolution *self = calloc(1, sizeof *self);
+    bool *tried = calloc((size_t)lab_space_count(space), sizeof *tried);
+    if (!self || !tried) {
+        free(self);
+        free(tried);
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for an evolution");
+    }
+    self->space = space;
+    self->options = chosen;
+    self->rng = (lab_rng){ .seed = lab_random_stream(chosen.seed, 3) };
+    self->tried = tried;
+    for (size_t i = 0; i < count; i++)
+        offer(self, starts[i]);
+    *evolution = self;
+    return HEED_OK;
+}
+
+void lab_evolution_destroy(lab_evolution *evolution)
+{
+    if (!evolution)
+        return;
+    free(evolution->tried);
+    free(evolution);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The next child of an island: parents, crossover, moves                     */
+/* -------------------------------------------------------------------------- */
+
+static const lab_individual *choose_parent(lab_evolution *evolution, const lab_island *island)
+{
+    int elites = evolution->options.elites < island->count ? evolution->options.elites
+                                                           : island->count;
+    if (lab_rng_real(&evolution->rng) < ELITE_SHARE)
+        return &island->members[lab_rng_below(&evolution->rng, elites)];
+    int64_t a = lab_rng_below(&evolution->rng, island->count);
+    int64_t b = lab_rng_below(&evolution->rng, island->count);
+    return &island->members[a < b ? a : b];
+}
+
+/* Each knob from one of both. */
+static void cross(lab_evolution *evolution, lab_point *point, const lab_point *other)
+{
+    for (int i = 0; i < evolution->space->knob_count; i++)
+        if (lab_rng_below(&evolution->rng, 2))
+            point->at[i] = other->at[i];
+}
+
+static void randomize(lab_evolution *evolution, lab_point *point)
+{
+    for (int i = 0; i < evolution->space->knob_count; i++)
+        point->at[i] = (int)lab_rng_below(&evolution->rng, evolution->space->knobs[i].count);
+}
+
+/* Roulette over the guide's weights; -1: all are 0. */
+static int choose_move(lab_evolution *evolution, const lab_point *point, unsigned findings)
+{
+    double weights[LAB_MOVES], sum = 0;
+    int count = lab_guide_weigh(&evolution->guide, evolution->space, point, findings, 0, weights);
+    for (int i = 0; i < count; i++)
+        sum += weights[i];
+    double ball = lab_rng_real(&evolution->rng) * sum;
+    int last = -1;
+    for (int i = 0; i < count; i++) {
+        if (weights[i] <= 0)
+            continue;
+        last = i;
+        ball -= weights[i];
+        if (ball < 0)
+            break;
+    }
+    return last;
+}
+
+static void make_move(lab_evolution *evolution, lab_point *point, const lab_move *move)
+{
+    int *at = &point->at[move->knob];
+    int last = evolution->space->knobs[move->knob].count - 1;
+    do
+        *at += move->up ? 1 : -1;
+    while ((move->up ? *at < last : *at > 0) && lab_rng_real(&evolution->rng) < FURTHER);
+}
+
+static void mutate(lab_evolution *evolution, lab_individual *child, lab_point *point,
+                   unsigned findings)
+{
+    const int most = (int)(sizeof child->moves / sizeof *child->moves);
+    do {
+        int number = choose_move(evolution, point, findings);
+        if (number < 0)
+            return;
+        lab_move move = lab_move_at(evolution->space, number);
+        make_move(evolution, point, &move);
+        child->moves[child->move_count++] = move;
+    } while (child->move_count < most && lab_rng_real(&evolution->rng) < MORE_MOVES);
+}
+
+static lab_point try_child(lab_evolution *evolution, const lab_island *island,
+                           lab_individual *child)
+{
+    const lab_evolution_options *options = &evolution->options;
+    lab_point point = { { 0 } };
+    if (island->count < options->population / 2 || island->count < 2 ||
+        lab_rng_real(&evolution->rng) < options->immigrants) {
+        randomize(evolution, &point);
+        return point;
+    }
+    const lab_individual *parent = choose_parent(evolution, island);
+    point = lab_space_at(evolution->space, parent->point);
+    child->parents[0] = parent->id;
+    bool crossed = lab_rng_real(&evolution->rng) < options->crossover;
+    if (crossed) {
+        const lab_individual *other = choose_parent(evolution, island);
+        const lab_point second = lab_space_at(evolution->space, other->point);
+        cross(evolution, &point, &second);
+        child->parents[1] = other->id;
+    }
+    if (!crossed || lab_rng_real(&evolution->rng) < CROSSED_MOVES)
+        mutate(evolution, child, &point, parent->findings);
+    return point;
+}
+
+/* Takes the point if it is new. */
+static bool take(const lab_evolution *evolution, const lab_point *point, lab_individual *child)
+{
+    child->point = lab_space_index(evolution->space, point);
+    return lab_space_allows(evolution->space, point, NULL) && !evolution->tried[child->point];
+}
+
+/* Makes the next child; false if nothing new is left. When chance finds nothing new any more it is
+ * the first point that is. */
+static bool breed(lab_evolution *evolution, lab_individual *child)
+{
+    const lab_individual nobody = { .id = evolution->children + 1, .score = INFINITY };
+    const lab_island *island =
+        &evolution->islands[evolution->children % evolution->options.islands];
+    lab_point point;
+    *child = nobody;
+    while (evolution->start_count > 0) {
+        point = lab_space_at(evolution->space, evolution->starts[0]);
+        evolution->start_count--;
+        memmove(evolution->starts, evolution->starts + 1,
+                evolution->start_count * sizeof *evolution->starts);
+        if (take(evolution, &point, child))
+            return true;
+    }
+    for (int i = 0; i < ATTEMPTS; i++) {
+        *child = nobody;
+        point = try_child(evolution, island, child);
+        if (take(evolution, &point, child))
+            return true;
+    }
+    *child = nobody;
+    for (int64_t i = 0; i < lab_space_count(evolution->space); i++) {
+        point = lab_space_at(evolution->space, i);
+        if (take(evolution, &point, child))
+            return true;
+    }
+    return false;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Its place                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* Puts it where its score belongs, if that is among the best. */
+static void insert(lab_island *island, int population, const lab_individual *child)
+{
+    int place = island->count;
+    if (!isfinite(child->score))
+        return;
+    while (place > 0 && child->score < island->members[place - 1].score)
+        place--;
+    if (place == population)
+        return;
+    int kept = island->count < population ? island->count : population - 1;
+    memmove(&island->members[place + 1], &island->members[place],
+            (size_t)(kept - place) * sizeof *island->members);
+    island->members[place] = *child;
+    island->count = kept + 1;
+}
+
+/* The best of each island comes to the next one too. */
+static void migrate(lab_evolution *evolution)
+{
+    lab_individual best[LAB_ISLANDS_MAX];
+    bool is[LAB_ISLANDS_MAX];
+    int islands = evolution->options.islands;
+    for (int i = 0; i < islands; i++) {
+        is[i] = evolution->islands[i].count > 0;
+        if (is[i])
+            best[i] = evolution->islands[i].members[0];
+    }
+    for (int i = 0; i < islands; i++) {
+        lab_island *next = &evolution->islands[(i + 1) % islands];
+        bool there = !is[i];
+        for (int j = 0; j < next->count && !there; j++)
+            there = next->members[j].id == best[i].id;
+        if (!there)
+            insert(next, evolution->options.population, &best[i]);
+    }
+}
+
+static const lab_individual *find_member(const lab_evolution *evolution, int64_t id)
+{
+    for (int i = 0; i < evolution->options.islands; i++)
+        for (int j = 0; j < evolution->islands[i].count; j++)
+            if (evolution->islands[i].members[j].id == id)
+                return &evolution->islands[i].members[j];
+    return NULL;
+}
+
+/* Only what one parent and moves made can be laid to the moves. */
+static void learn(lab_evolution *evolution, const lab_individual *child)
+{
+    const lab_individual *parent = child->parents[0] && !child->parents[1]
+                                       ? find_member(evolution, child->parents[0])
+                                       : NULL;
+    if (!parent)
+        return;
+    lab_gain gain = !isfinite(child->score)        ? LAB_GAIN_FAILED
+                    : child->score < parent->score ? LAB_GAIN_BETTER
+                                                   : LAB_GAIN_NONE;
+    for (int i = 0; i < child->move_count; i++)
+        lab_guide_learn(&evolution->guide, evolution->space, &child->moves[i], gain);
+}
+
+/* Makes @child one of the evolution. */
+static void settle(lab_evolution *evolution, const lab_individual *child)
+{
+    const lab_evolution_options *options = &evolution->options;
+    learn(evolution, child);
+    insert(&evolution->islands[evolution->children % options->islands], options->population, child);
+    evolution->tried[child->point] = true;
+    evolution->children++;
+    if (evolution->children % options->migration == 0)
+        migrate(evolution);
+}
+
+static heed_status succeed(lab_evolution *evolution, const lab_individual *child)
+{
+    const lab_evolution_calls *calls = &evolution->options.calls;
+    lab_individual *champion = &evolution->champion;
+    bool yes = champion->id == 0;
+    heed_status status = HEED_OK;
+    if (!isfinite(child->score))
+        return HEED_OK;
+    if (!yes && child->score < champion->score) {
+        yes = child->score < champion->score - log(FASTER);
+        if (calls->succeeds)
+            status = calls->succeeds(calls->data, child, champion, &yes);
+    }
+    if (status == HEED_OK && yes)
+        *champion = *child;
+    return status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The strategy                                                               */
+/* -------------------------------------------------------------------------- */
+
+/* Tells which points come next if none of them is a success. A wrong guess costs idle cores some
+ * time. */
+static heed_status look_ahead(const lab_evolution *evolution, lab_search *search)
+{
+    int64_t points[AHEAD];
+    size_t bytes = (size_t)lab_space_count(evolution->space) * sizeof *evolution->tried, count = 0;
+    lab_individual child;
+    if (!lab_search_evaluator(search)->announce)
+        return HEED_OK;
+    lab_evolution *copy = malloc(sizeof *copy);
+    bool *tried = malloc(bytes);
+    if (copy && tried) {
+        *copy = *evolution;
+        copy->tried = memcpy(tried, evolution->tried, bytes);
+        for (int i = 0; i < AHEAD && breed(copy, &child); i++) {
+            settle(copy, &child);
+            if (lab_search_is_open(search, child.point))
+                points[count++] = child.point;
+        }
+        lab_search_announce(search, points, count);
+    }
+    heed_status status = copy && tried ? HEED_OK : HEED_ERR_NO_MEMORY;
+    free(tried);
+    free(copy);
+    return status;
+}
+
+/* Evaluates a child. *@well is false if the search is to end before it is known. */
+static heed_status evaluate(const lab_evolution *evolution, lab_search *search,
+                            lab_individual *child, bool *well)
+{
+    const lab_evolution_calls *calls = &evolution->options.calls;
+    const int shapes = lab_search_evaluator(search)->shapes;
+    const lab_try *one = NULL;
+    heed_status status = HEED_OK;
+    if (!lab_search_is_open(search, child->point)) /* it is refused: that costs nothing */
+        return HEED_OK;
+    if (calls->bred)
+        status = calls->bred(calls->data, child);
+    if (status == HEED_OK)
+        status = lab_search_try(search, child->point, shapes, 0, &one);
+    *well = one && (one->state != LAB_STATE_TIMED || one->shapes == shapes);
+    if (status != HEED_OK || !*well)
+        return status;
+    child->score = one->score;
+    if (calls->findings)
+        child->findings = calls->findings(calls->data, child);
+    return HEED_OK;
+}
+
+/* One child. *@more is false if nothing new is left, or the search is to end. */
+static heed_status bear(lab_evolution *evolution, lab_search *search, bool *more)
+{
+    const lab_evolution_calls *calls = &evolution->options.calls;
+    lab_individual child;
+    heed_status status = look_ahead(evolution, search);
+    *more = status == HEED_OK && !lab_search_is_over(search) && breed(evolution, &child);
+    if (*more)
+        status = evaluate(evolution, search, &child, more);
+    if (status == HEED_OK && *more)
+        status = succeed(evolution, &child);
+    if (status != HEED_OK || !*more)
+        return status;
+    settle(evolution, &child);
+    return calls->born ? calls->born(calls->data, &child, lab_evolution_champion(evolution))
+                       : HEED_OK;
+}
+
+static heed_status evolve(lab_evolution *evolution, lab_search *search)
+{
+    heed_status status = HEED_OK;
+    for (bool more = true; more && status == HEED_OK;)
+        status = bear(evolution, search, &more);
+    return status;
+}
+
+/* An evolution of the search's own begins with the points that were tried already. */
+static heed_status evolve_own(lab_search *search)
+{
+    const lab_search_result result = lab_search_get(search);
+    const lab_evolution_options options = { .seed = (uint64_t)lab_rng_below(lab_search_rng(search),
+                                                                            INT64_MAX) };
+    lab_evolution *evolution;
+    heed_status status = lab_evolution_create(&evolution, lab_search_space(search), &options, NULL,
+                                              0, NULL);
+    if (status != HEED_OK)
+        return status;
+    for (size_t i = 0; i < result.count; i++)
+        offer(evolution, result.tries[i].index);
+    status = evolve(evolution, search);
+    lab_evolution_destroy(evolution);
+    return status;
+}
+
+heed_status lab_strategy_evolution(lab_search *search)
+{
+    lab_evolution *evolution = lab_search_evolution(search);
+    return evolution ? evolve(evolution, search) : evolve_own(search);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The result                                                                  */
+/* -------------------------------------------------------------------------- */
+
+void lab_evolution_tell(lab_evolution *evolution, int64_t id, unsigned findings)
+{
+    for (int i = 0; i < evolution->options.islands; i++)
+        for (int j = 0; j < evolution->islands[i].count; j++)
+            if (evolution->islands[i].members[j].id == id)
+                evolution->islands[i].members[j].findings |= findings;
+    if (evolution->champion.id == id)
+        evolution->champion.findings |= findings;
+}
+
+const lab_individual *lab_evolution_champion(const lab_evolution *evolution)
+{
+    return evolution->champion.id ? &evolution->champion : NULL;
+}
+
+int64_t lab_evolution_children(const lab_evolution *evolution)
+{
+    return evolution->children;
+}
+
+const lab_individual *lab_evolution_member(const lab_evolution *evolution, int island, int place)
+{
+    const lab_island *it = &evolution->islands[island];
+    return place < it->count ? &it->members[place] : NULL;
+}

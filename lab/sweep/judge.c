@@ -1,0 +1,218 @@
+/*
+ * judge.c - the best points of a sweep: through all gates, in turns with what heed plans, and on
+ * the board
+ *
+ * The times of the search are the fastest samples of different moments, good for choosing. Whether
+ * the choice is faster than what there was is asked here anew, on fresh samples.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lab/base/array.h"
+#include "lab/sweep/sweep.h"
+
+#define DUEL_SECONDS 1.0
+
+/* Numbers of trials on the board: of the one that is timed beside what heed plans, and of a point
+ * that does not pass all gates. Others have their effort. */
+#define COMPARED 16
+#define REFUSED 17
+
+lab_record_trial lab_sweep_trial(const lab_sweep *run, const lab_session_name *name, size_t shape,
+                                 int attempt)
+{
+    return lab_session_trial(run->session, name, &run->problems.items[shape], attempt);
+}
+
+void lab_sweep_name_point(const lab_sweep *run, const lab_point *point, lab_session_name *name)
+{
+    char whole[HEED_NAME_SIZE];
+    lab_space_name(&run->space, point, run->kernel, whole, NULL);
+    lab_session_name_set(name, whole);
+    lab_point_print(&run->space, point, name->thought);
+    for (size_t i = 0; i < run->parent_count; i++)
+        name->parents[name->parent_count++] = run->parents[i];
+}
+
+heed_status lab_sweep_add(lab_sweep *run, lab_record_trial *trial, int64_t *id)
+{
+    return lab_session_add(run->session, trial, id, &run->trouble);
+}
+
+/* ---- Gates ---- */
+
+lab_proven lab_sweep_proven(const lab_sweep_gates *gates, int64_t point)
+{
+    for (size_t i = 0; i < gates->count; i++)
+        if (gates->items[i].point == point)
+            return gates->items[i].proven;
+    return LAB_UNPROVEN;
+}
+
+/* Asks, and says what is wrong. */
+static lab_proven ask(lab_sweep_gates *gates, const char *name)
+{
+    const lab_sweep *run = gates->sweep;
+    const char *specs[LAB_SEARCH_SHAPES];
+    char why[LAB_PROVER_WHY] = "";
+    for (size_t i = 0; i < run->problems.count; i++)
+        specs[i] = run->shapes[i].spec;
+    lab_proven proven = gates->prover.prove(gates->prover.data, name, specs, run->problems.count, 0,
+                                            why);
+    if (proven != LAB_PROVEN && !lab_interrupted(run->sink))
+        lab_say(run->sink, proven == LAB_REFUTED ? LAB_COMPLAINT : LAB_WARNING, "%s %s", name, why);
+    return proven;
+}
+
+heed_status lab_sweep_prove(lab_sweep_gates *gates, int64_t point, lab_proven *proven)
+{
+    lab_sweep *run = gates->sweep;
+    const lab_point knobs = lab_space_at(&run->space, point);
+    char name[HEED_NAME_SIZE];
+    *proven = lab_sweep_proven(gates, point);
+    if (*proven == LAB_PROVEN || *proven == LAB_REFUTED)
+        return HEED_OK;
+    heed_status status = lab_space_name(&run->space, &knobs, run->kernel, name, &run->trouble);
+    if (status != HEED_OK)
+        return status;
+    *proven = ask(gates, name);
+    if (lab_interrupted(run->sink))
+        return HEED_ERR_SYSTEM;
+    if (!lab_grow(&gates->items, gates->count, sizeof *gates->items))
+        return lab_fail(&run->trouble, HEED_ERR_NO_MEMORY, "no memory for what the gates said");
+    gates->items[gates->count++] = (struct lab_sweep_proof){ point, *proven };
+    return HEED_OK;
+}
+
+/* Does what heed plans for a shape pass? */
+static bool plan_passes(const lab_sweep_gates *gates, size_t number)
+{
+    const lab_sweep *run = gates->sweep;
+    const lab_sweep_shape *shape = &run->shapes[number];
+    const char *spec = shape->spec;
+    char why[LAB_PROVER_WHY] = "";
+    bool passes = gates->prover.prove(gates->prover.data, shape->usual, &spec, 1, 0, why) ==
+                  LAB_PROVEN;
+    if (!passes && !lab_interrupted(run->sink))
+        lab_say(run->sink, LAB_WARNING, "%s: %s, which heed plans, is not ranked: it %s", spec,
+                shape->usual, why);
+    return passes;
+}
+
+heed_status lab_sweep_add_refused(lab_sweep *run, int64_t point)
+{
+    static const char why[] = "it does not pass 'heed verify --once' on the problems of the sweep";
+    const lab_point knobs = lab_space_at(&run->space, point);
+    const lab_record_gate gate = { .name = "verify", .passed = false };
+    lab_session_name name;
+    heed_status status = HEED_OK;
+    lab_sweep_name_point(run, &knobs, &name);
+    for (size_t i = 0; run->ranks && i < run->problems.count && status == HEED_OK; i++) {
+        lab_record_trial trial = lab_sweep_trial(run, &name, i, REFUSED);
+        trial.verdict = LAB_RECORD_WRONG;
+        trial.reason = why;
+        trial.gates = &gate;
+        trial.gate_count = 1;
+        status = lab_sweep_add(run, &trial, NULL);
+    }
+    return status;
+}
+
+/* ---- Times by which nobody chose ---- */
+
+heed_status lab_sweep_confirm(lab_sweep *run, const lab_session_name *name, size_t number,
+                              int attempt, const lab_sweep_gates *gates)
+{
+    lab_evaluation result;
+    lab_entry_parts parts;
+    bool found = false;
+    lab_record_trial trial = lab_sweep_trial(run, name, number, attempt);
+    heed_status status = lab_session_find(run->session, &trial, &result, &found, &run->trouble);
+    if (status != HEED_OK || found)
+        return status;
+    status = lab_sweep_time_anew(run, number, name->whole, &result);
+    if (status != HEED_OK || result.state != LAB_STATE_TIMED ||
+        (gates && !plan_passes(gates, number)))
+        return status;
+    trial.started = run->started;
+    lab_entry_take_confirmed(&trial, &parts, &result, run->cold);
+    return lab_sweep_add(run, &trial, NULL);
+}
+
+/* Ranks what heed plans, which passed all gates, by its side of @duel, B. */
+static heed_status add_plan(lab_sweep *run, size_t number, const lab_duel *duel)
+{
+    const lab_evaluation result = { .samples = duel->b, .sample_count = duel->pairs };
+    lab_session_name name;
+    lab_entry_parts parts;
+    lab_session_name_set(&name, run->shapes[number].usual);
+    snprintf(name.thought, sizeof name.thought, "what heed plans");
+    lab_record_trial trial = lab_sweep_trial(run, &name, number, COMPARED);
+    lab_entry_take_confirmed(&trial, &parts, &result, run->cold);
+    return lab_sweep_add(run, &trial, NULL);
+}
+
+static heed_status add_duel(lab_sweep *run, const lab_session_name *name, size_t number,
+                            const lab_duel *duel, bool proven)
+{
+    const lab_record_gate gate = { .name = "verify", .passed = true };
+    lab_entry_parts parts;
+    lab_record_trial trial = lab_sweep_trial(run, name, number, COMPARED);
+    trial.verdict = LAB_RECORD_OK;
+    trial.confirmed = proven; /* nobody chose it by these samples */
+    trial.gates = &gate;
+    trial.gate_count = proven;
+    heed_status status = lab_entry_take_turns(&trial, &parts, duel, &duel->comparison,
+                                              run->shapes[number].usual, run->cold);
+    return status == HEED_OK ? lab_sweep_add(run, &trial, NULL) : status;
+}
+
+static heed_status play(const lab_sweep_gates *gates, size_t number, const lab_session_name *name,
+                        uint64_t seed, bool proven)
+{
+    lab_sweep *run = gates->sweep;
+    lab_sweep_player player = { .sweep = run };
+    const lab_bench_guest found = lab_sweep_guest(&player);
+    const lab_duel_options options = { .seconds = DUEL_SECONDS, .seed = seed };
+    lab_duel duel;
+    memcpy(player.name, name->whole, sizeof player.name);
+    heed_status status = lab_sweep_meet_usual(run, number, &found, &options, &duel);
+    if (status == HEED_OK && run->ranks && proven && plan_passes(gates, number))
+        status = add_plan(run, number, &duel);
+    if (status == HEED_OK && run->ranks)
+        status = add_duel(run, name, number, &duel, proven);
+    lab_duel_free(&duel);
+    return status;
+}
+
+static heed_status compare_shape(const lab_sweep_gates *gates, size_t number,
+                                 const lab_session_name *name, uint64_t seed, bool proven)
+{
+    lab_sweep *run = gates->sweep;
+    lab_sweep_shape *shape = &run->shapes[number];
+    if (!*shape->usual)
+        return HEED_OK;
+    shape->same = strcmp(name->whole, shape->usual) == 0;
+    if (!shape->same)
+        return play(gates, number, name, seed, proven);
+    return run->ranks && proven ? lab_sweep_confirm(run, name, number, COMPARED, NULL) : HEED_OK;
+}
+
+heed_status lab_sweep_compare(const lab_sweep_gates *gates, int64_t point, uint64_t seed)
+{
+    lab_sweep *run = gates->sweep;
+    const lab_point knobs = lab_space_at(&run->space, point);
+    bool proven = lab_sweep_proven(gates, point) == LAB_PROVEN;
+    lab_session_name name;
+    heed_status status = HEED_OK;
+    lab_progress progress = lab_progress_start(run->sink, "comparing", run->problems.count);
+    lab_sweep_name_point(run, &knobs, &name);
+    for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++) {
+        lab_progress_step(&progress, i, run->shapes[i].spec);
+        status = compare_shape(gates, i, &name, seed + i, proven);
+    }
+    lab_progress_end(&progress);
+    if (status != HEED_OK && !*run->trouble.text)
+        lab_fail(&run->trouble, status, "%.100s: %.300s", name.whole, heed_message());
+    return lab_interrupted(run->sink) ? HEED_ERR_SYSTEM : status;
+}
