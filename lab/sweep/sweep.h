@@ -173,7 +173,8 @@ heed_status lab_sweep_add(lab_sweep *run, lab_record_trial *trial, int64_t *id);
 /* lab_sweep_name_point() names the kernel of a point with its parents. */
 void lab_sweep_name_point(const lab_sweep *run, const lab_point *point, lab_session_name *name);
 
-/* The verdicts of the gates on kernels, on the problems of a sweep. Set sweep and prover; free the items.
+/* The verdicts of the gates on kernels, on the problems of a sweep. Set sweep and prover; free the
+ * items.
  */
 typedef struct lab_sweep_gates {
     lab_sweep *sweep;
@@ -191,7 +192,8 @@ lab_proven lab_sweep_proven(const lab_sweep_gates *gates, int64_t point);
 heed_status lab_sweep_prove(lab_sweep_gates *gates, int64_t point, lab_proven *proven);
 
 /* lab_sweep_confirm() times a kernel that passed all gates on shape number @number for the board,
- * by samples that nobody chose it by, unless that was done before. Heed's own plan is proved now, if
+ * by samples that nobody chose it by, unless that was done before. Heed's own plan is proved now,
+ * if
  * @gates is set. */
 heed_status lab_sweep_confirm(lab_sweep *run, const lab_session_name *name, size_t number,
                               int attempt, const lab_sweep_gates *gates);
