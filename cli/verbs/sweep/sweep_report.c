@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/format.h"
+#include "cli/base/rows.h"
 #include "sweep.h"
 
 #define TOP 10     /* points in the table, and those of the front */
@@ -85,86 +85,117 @@ const char *sweep_gates_word(const lab_sweep_gates *gates, int64_t point)
     return proven == LAB_PROVEN ? "all" : proven == LAB_REFUTED ? "refused" : "unknown";
 }
 
-/* ---- Text ---- */
+/* ---- Rows ---- */
 
-static void add_facts_heads(lab_table *table)
+/* The knobs of a point: an object, or a column each. */
+static void add_point(cli_rows *rows, const sweep_run *run, int64_t index)
 {
-    for (int i = 0; i < LAB_FACTS; i++)
-        lab_table_column(table, lab_fact_name((lab_fact)i), LAB_RIGHT);
-}
-
-static void add_facts(lab_table *table, const lab_point_facts *point_facts)
-{
-    for (int i = 0; i < LAB_FACTS; i++)
-        if (point_facts->value[i] < 0)
-            lab_table_cell(table, "-");
-        else
-            lab_table_cell(table, "%lld", (long long)point_facts->value[i]);
-}
-
-static void add_point(lab_table *table, const sweep_run *run, int64_t index)
-{
-    const lab_point point = lab_space_at(&run->sweep.space, index);
-    for (int i = 0; i < run->sweep.space.knob_count; i++)
-        lab_table_cell(table, "%lld", (long long)lab_space_value(&run->sweep.space, &point, i));
-}
-
-static void add_point_heads(lab_table *table, const sweep_run *run)
-{
-    for (int i = 0; i < run->sweep.space.knob_count; i++)
-        lab_table_column(table, run->sweep.space.knobs[i].name, LAB_RIGHT);
-}
-
-static cli_exit print_ranking(const sweep_run *run, const ranking *all)
-{
-    char text[LAB_FORMAT_SIZE];
-    lab_table *table = lab_table_create();
-    lab_table_column(table, "", LAB_LEFT);
-    add_point_heads(table, run);
-    lab_table_column(table, run->sweep.problems.count > 1 ? "mean time" : "time", LAB_RIGHT);
-    lab_table_columns(table, "to best>|gates");
-    if (run->sweep.pool)
-        add_facts_heads(table);
-    for (size_t i = 0; i < all->count; i++) {
-        bool whole = all->tries[i]->shapes == (int)run->sweep.problems.count;
-        if (!whole || (i >= TOP && !(run->sweep.pool && all->front[i])))
-            continue;
-        lab_table_cell(table, "%s", run->sweep.pool && all->front[i] ? "*" : "");
-        add_point(table, run, all->tries[i]->index);
-        lab_table_cell(table, "%s", lab_format_seconds(exp(all->tries[i]->score), text));
-        lab_table_cell(table, "%.2f", exp(all->tries[i]->score - all->tries[0]->score));
-        lab_table_cell(table, "%s", sweep_gates_word(&run->gates, all->tries[i]->index));
-        if (run->sweep.pool)
-            add_facts(table, &all->standings[i].point_facts);
-        lab_table_row_end(table);
+    const lab_space *space = &run->sweep.space;
+    const lab_point point = lab_space_at(space, index);
+    json_t *knobs = json_object();
+    for (int i = 0; i < space->knob_count; i++) {
+        int64_t value = lab_space_value(space, &point, i);
+        json_object_set_new(knobs, space->knobs[i].name, json_integer((json_int_t)value));
+        cli_row_count(rows, NULL, space->knobs[i].name, value);
     }
-    return cli_table_print(table);
+    cli_row_member(rows, "point", knobs);
+}
+
+/* The same of facts; NULL: there are none. */
+static void add_facts(cli_rows *rows, const lab_point_facts *facts, bool shown)
+{
+    json_t *object = facts ? json_object() : json_null();
+    for (int i = 0; i < LAB_FACTS; i++) {
+        const char *name = lab_fact_name((lab_fact)i);
+        int64_t value = facts ? facts->value[i] : -1;
+        if (facts)
+            json_object_set_new(object, name,
+                                value < 0 ? json_null() : json_integer((json_int_t)value));
+        cli_row_count(rows, NULL, shown ? name : NULL, value);
+    }
+    cli_row_member(rows, "facts", object);
+}
+
+static void add_try(cli_rows *rows, const sweep_run *run, const lab_try *one,
+                    const lab_point_facts *facts, bool front)
+{
+    const lab_try *best = lab_search_get(run->sweep.search).best;
+    const lab_point point = lab_space_at(&run->sweep.space, one->index);
+    const char *gates = sweep_gates_word(&run->gates, one->index);
+    bool compiled = run->sweep.pool != NULL, many = run->sweep.problems.count > 1;
+    double seconds = exp(one->score), times = best ? exp(one->score - best->score) : NAN;
+    char name[HEED_NAME_SIZE] = "";
+    lab_space_name(&run->sweep.space, &point, run->sweep.kernel, name, NULL);
+    cli_row_cell(rows, "", "%s", compiled && front ? "*" : "");
+    add_point(rows, run, one->index);
+    cli_row_text(rows, "kernel", NULL, name);
+    cli_row_text(rows, "gates", NULL, gates);
+    cli_row_text(rows, "fate", NULL, lab_state_name(one->state));
+    cli_row_text(rows, "why", NULL, one->why);
+    cli_row_member(rows, "seconds", cli_json_reals(one->seconds, (size_t)one->shapes));
+    cli_row_seconds(rows, "mean_seconds", many ? "mean time" : "time", seconds);
+    cli_row_real(rows, NULL, "to best", times, "%.2f", times);
+    cli_row_cell(rows, "gates", "%s", gates);
+    cli_row_member(rows, "front", json_boolean(front));
+    add_facts(rows, facts, compiled);
+    cli_row_end(rows);
+}
+
+/* The problems, with the time of the point that was @found: its key in JSON, or the head of its
+ * column, and of that of the verdict on it. */
+static cli_rows list_shapes(const lab_sweep *run, const double *seconds, const char *found,
+                            const char *is)
+{
+    cli_rows rows = cli_rows_begin(!seconds);
+    for (size_t i = 0; i < run->problems.count; i++) {
+        const lab_sweep_shape *shape = &run->shapes[i];
+        bool compared = shape->verdict != NULL;
+        double then = compared ? shape->usual_seconds : -1;
+        double now = compared || !seconds ? shape->found_seconds : seconds[i];
+        cli_row_text(&rows, "problem", "problem", shape->spec);
+        cli_row_seconds(&rows, NULL, found, now);
+        cli_row_text(&rows, "planned", NULL, shape->usual);
+        cli_row_cell(&rows, "heed plans", "%s", *shape->usual ? shape->usual : "-");
+        cli_row_member(&rows, "same", json_boolean(shape->same));
+        cli_row_seconds(&rows, "planned_seconds", "time", then);
+        cli_row_seconds(&rows, found, NULL, compared ? now : -1);
+        cli_row_member(&rows, "ratio", cli_json_real(compared ? shape->ratio : NAN));
+        cli_row_member(&rows, "low", cli_json_real(compared ? shape->low : NAN));
+        cli_row_member(&rows, "high", cli_json_real(compared ? shape->high : NAN));
+        cli_row_text(&rows, "verdict", NULL, shape->verdict);
+        if (compared)
+            cli_row_cell(&rows, is, "%s  %.3f (%.3f to %.3f)", shape->verdict, shape->ratio,
+                         shape->low, shape->high);
+        else
+            cli_row_cell(&rows, is, "%s", shape->same ? "the same" : "-");
+        cli_row_end(&rows);
+    }
+    return rows;
 }
 
 cli_exit sweep_print_shapes(const lab_sweep *run, const double *seconds, const char *found,
                             const char *is)
 {
-    char text[LAB_FORMAT_SIZE];
-    lab_table *table = lab_table_create();
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, found, LAB_RIGHT);
-    lab_table_columns(table, "heed plans|time>");
-    lab_table_column(table, is, LAB_LEFT);
-    for (size_t i = 0; i < run->problems.count; i++) {
-        const lab_sweep_shape *shape = &run->shapes[i];
-        bool compared = shape->verdict != NULL;
-        lab_table_cell(table, "%s", shape->spec);
-        lab_table_cell(table, "%s",
-                       lab_format_seconds(compared ? shape->found_seconds : seconds[i], text));
-        lab_table_cell(table, "%s", *shape->usual ? shape->usual : "-");
-        lab_table_cell(table, "%s", lab_format_seconds(compared ? shape->usual_seconds : -1, text));
-        if (compared)
-            lab_table_cell(table, "%s  %.3f (%.3f to %.3f)", shape->verdict, shape->ratio,
-                           shape->low, shape->high);
-        else
-            lab_table_cell(table, "%s", shape->same ? "the same" : "-");
+    return cli_table_print(list_shapes(run, seconds, found, is).table);
+}
+
+json_t *sweep_json_shapes(const lab_sweep *run, const char *found)
+{
+    cli_rows rows = list_shapes(run, NULL, found, NULL);
+    return cli_rows_take(&rows);
+}
+
+/* ---- Text ---- */
+
+static cli_exit print_ranking(const sweep_run *run, const ranking *all)
+{
+    cli_rows rows = cli_rows_begin(false);
+    for (size_t i = 0; i < all->count; i++) {
+        bool whole = all->tries[i]->shapes == (int)run->sweep.problems.count;
+        if (whole && (i < TOP || (run->sweep.pool && all->front[i])))
+            add_try(&rows, run, all->tries[i], &all->standings[i].point_facts, all->front[i]);
     }
-    return cli_table_print(table);
+    return cli_table_print(rows.table);
 }
 
 /* The states of points that do not stand in the tables, with some examples of each. */
@@ -218,73 +249,16 @@ static cli_exit report_text(const sweep_run *run, const ranking *all)
 
 /* ---- JSON ---- */
 
-static json_t *json_facts(const lab_point_facts *point_facts)
-{
-    json_t *facts = json_object();
-    for (int i = 0; i < LAB_FACTS; i++)
-        json_object_set_new(facts, lab_fact_name((lab_fact)i),
-                            point_facts->value[i] < 0 ? json_null()
-                                                      : json_integer(point_facts->value[i]));
-    return facts;
-}
-
-static json_t *json_point(const sweep_run *run, int64_t index)
-{
-    const lab_point point = lab_space_at(&run->sweep.space, index);
-    json_t *knobs = json_object();
-    for (int i = 0; i < run->sweep.space.knob_count; i++)
-        json_object_set_new(knobs, run->sweep.space.knobs[i].name,
-                            json_integer(lab_space_value(&run->sweep.space, &point, i)));
-    return knobs;
-}
-
-static json_t *json_try(const sweep_run *run, const lab_try *one,
-                        const lab_point_facts *point_facts, bool front)
-{
-    const lab_point point = lab_space_at(&run->sweep.space, one->index);
-    char name[HEED_NAME_SIZE] = "";
-    json_t *seconds = json_array();
-    lab_space_name(&run->sweep.space, &point, run->sweep.kernel, name, NULL);
-    for (int i = 0; i < one->shapes; i++)
-        seconds = cli_json_append(seconds, cli_json_real(one->seconds[i]));
-    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:o}", "point",
-                     json_point(run, one->index), "kernel", name, "gates",
-                     sweep_gates_word(&run->gates, one->index), "fate", lab_state_name(one->state),
-                     "why", cli_json_text(one->why), "seconds", seconds, "mean_seconds",
-                     cli_json_real(exp(one->score)), "front", front, "facts",
-                     point_facts ? json_facts(point_facts) : json_null());
-}
-
 static json_t *json_tries(const sweep_run *run, const ranking *all)
 {
     const lab_search_result result = lab_search_get(run->sweep.search);
-    json_t *list = json_array();
+    cli_rows rows = cli_rows_begin(true);
     for (size_t i = 0; i < all->count; i++)
-        list = cli_json_append(
-            list, json_try(run, all->tries[i], &all->standings[i].point_facts, all->front[i]));
+        add_try(&rows, run, all->tries[i], &all->standings[i].point_facts, all->front[i]);
     for (size_t i = 0; i < result.count; i++)
         if (!isfinite(result.tries[i].score))
-            list = cli_json_append(list, json_try(run, &result.tries[i], NULL, false));
-    return list;
-}
-
-json_t *sweep_json_shapes(const lab_sweep *run, const char *found)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < run->problems.count; i++) {
-        const lab_sweep_shape *shape = &run->shapes[i];
-        bool compared = shape->verdict != NULL;
-        list = cli_json_append(
-            list,
-            json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:s?}", "problem", shape->spec,
-                      "planned", shape->usual, "same", shape->same, "planned_seconds",
-                      cli_json_real(compared ? shape->usual_seconds : NAN), found,
-                      cli_json_real(compared ? shape->found_seconds : NAN), "ratio",
-                      cli_json_real(compared ? shape->ratio : NAN), "low",
-                      cli_json_real(compared ? shape->low : NAN), "high",
-                      cli_json_real(compared ? shape->high : NAN), "verdict", shape->verdict));
-    }
-    return list;
+            add_try(&rows, run, &result.tries[i], NULL, false);
+    return cli_rows_take(&rows);
 }
 
 static cli_exit report_json(const sweep_run *run, const ranking *all)
@@ -327,12 +301,11 @@ static const char *short_reason(const char *why)
 }
 
 /* One row of what is known: of every point that has a meaning. */
-static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int64_t index)
+static void add_static_row(cli_rows *rows, sweep_run *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->sweep.space, index);
     lab_sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
     lab_error why = { "" };
-    char text[LAB_FORMAT_SIZE];
     bool sense = lab_space_allows(&run->sweep.space, &point, &why);
     if (sense) {
         facts = lab_sweep_pool_get(run->sweep.pool, index);
@@ -342,16 +315,12 @@ static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int6
             lab_point_facts_within(&facts.point_facts, &run->sweep.limits, &why);
     }
     bool compiled = sense && !facts.failed;
-    double seconds = compiled ? exp(facts.predicted) : -1;
-    add_point(table, run, index);
-    lab_table_cell(table, "%s", lab_format_seconds(seconds, text));
-    add_facts(table, &facts.point_facts);
-    lab_table_cell(table, "%s", short_reason(why.text));
-    *list = cli_json_append(*list,
-                            json_pack("{s:o, s:o, s:o, s:o}", "point", json_point(run, index),
-                                      "predicted_seconds", cli_json_real(compiled ? seconds : NAN),
-                                      "facts", json_facts(&facts.point_facts), "pruned",
-                                      *why.text ? cli_json_text(why.text) : json_null()));
+    add_point(rows, run, index);
+    cli_row_seconds(rows, "predicted_seconds", "predicted", compiled ? exp(facts.predicted) : -1);
+    add_facts(rows, &facts.point_facts, true);
+    cli_row_member(rows, "pruned", cli_json_word(why.text));
+    cli_row_cell(rows, "pruned", "%s", short_reason(why.text));
+    cli_row_end(rows);
 }
 
 static void announce_from(sweep_run *run, int64_t from)
@@ -369,31 +338,20 @@ static void announce_from(sweep_run *run, int64_t from)
 cli_exit sweep_report_static(sweep_run *run)
 {
     int64_t points = lab_space_count(&run->sweep.space);
-    lab_table *table = lab_table_create();
-    json_t *list = json_array();
-    add_point_heads(table, run);
-    lab_table_column(table, "predicted", LAB_RIGHT);
-    add_facts_heads(table);
-    lab_table_column(table, "pruned", LAB_LEFT);
+    cli_rows rows = cli_rows_begin(run->options.json);
     lab_progress progress = lab_progress_start(&cli_sink, "compiling", (size_t)points);
     for (int64_t i = 0; i < points && !cli_interrupted(); i++) {
         lab_progress_step(&progress, (size_t)i, NULL);
         if (i % 8 == 0)
             announce_from(run, i);
-        add_static_row(run, table, &list, i);
+        add_static_row(&rows, run, i);
     }
     lab_progress_end(&progress);
-    bool json = run->options.json;
-    cli_exit code;
-    if (json) {
-        lab_table_destroy(table);
-        code = cli_json_print(json_pack("{s:s, s:s, s:i, s:o}", "space", run->sweep.space.name,
-                                        "kernel", run->sweep.kernel, "arch", run->sweep.arch,
-                                        "points", list),
-                              "sweep-static");
-    } else {
-        json_decref(list);
-        code = cli_table_print(table);
-    }
+    cli_exit code = rows.json ? cli_json_print(json_pack("{s:s, s:s, s:i, s:o}", "space",
+                                                         run->sweep.space.name, "kernel",
+                                                         run->sweep.kernel, "arch", run->sweep.arch,
+                                                         "points", cli_rows_take(&rows)),
+                                               "sweep-static")
+                              : cli_table_print(rows.table);
     return code == CLI_OK && cli_interrupted() ? CLI_INTERRUPTED : code;
 }
