@@ -36,7 +36,8 @@ enum {
     IN_FIELD = 8,  /* and leaves it for the keys, */
     AS_FLOAT = 16, /* as a float of its own, at the lane's first key, */
     AS_PLACE = 32, /* the place of its row of elements, */
-    IN_UNIT = 64   /* or in the unit of products */
+    IN_UNIT = 64,  /* or in the unit of products */
+    FOR_KEY = 128  /* score_of() or is_visible() computes it */
 };
 
 /* A term of a logit. */
@@ -313,6 +314,7 @@ static void need_of_key(printer *p, int i)
     rising number;
     if (is_constant(p, i))
         return;
+    p->marks[i] |= p->marks[i] & OF_KEY ? FOR_KEY : 0;
     if (!(p->marks[i] & OF_KEY)) {
         p->marks[i] |= IN_FIELD;
         need_in_row(p, i);
@@ -776,7 +778,7 @@ static void add_cost(const printer *p, int i, heed_cuda_needs *needs)
     };
     const heed_step *step = step_at(p, i);
     rising number;
-    if (!(p->marks[i] & OF_KEY) || step->op == HEED_OP_SCORE || step->op == HEED_OP_KEY)
+    if (!(p->marks[i] & FOR_KEY) || step->op == HEED_OP_SCORE || step->op == HEED_OP_KEY)
         return;
     bool simple = find_rising(p, i, &number) ||
                   (step->op == HEED_OP_DIV && is_constant(p, step->b));
@@ -784,12 +786,33 @@ static void add_cost(const printer *p, int i, heed_cuda_needs *needs)
     needs->exponentials += simple ? 0 : costs[step->op].exponentials;
 }
 
-/* Registers of two rows that step @i takes between scores, and elements on their way. */
+/* Registers of two rows that step @i takes between scores. */
 static int registers_of(const printer *p, int i)
 {
-    int fields = (p->marks[i] & IN_FIELD ? 1 : 0) + (p->marks[i] & AS_FLOAT ? 1 : 0) +
-                 (p->marks[i] & IN_UNIT ? 1 : 0);
-    return 2 * fields + (p->marks[i] & AS_PLACE ? 12 : 0);
+    return 2 * ((p->marks[i] & IN_FIELD ? 1 : 0) + (p->marks[i] & AS_FLOAT ? 1 : 0) +
+                (p->marks[i] & IN_UNIT ? 1 : 0) + (p->marks[i] & AS_PLACE ? 2 : 0));
+}
+
+/* What the compiler took in some hundred configs beside that: for elements on their way, and for
+ * steps of several scores at a time. */
+enum {
+    LOADING = 20,
+    COMPUTING = 8,
+    STARTING = 24 /* to know a row's first key */
+};
+
+static void add_registers(const printer *p, heed_cuda_needs *needs)
+{
+    bool loads = false;
+    for (int i = 0; i < p->program.count; i++) {
+        needs->registers += registers_of(p, i);
+        loads = loads || p->marks[i] & AS_PLACE;
+    }
+    bool computes = needs->instructions > COMPUTING;
+    needs->registers += (loads ? LOADING : 0) + (computes ? COMPUTING : 0) +
+                        (needs->starts ? STARTING : 0);
+    needs->crowded = loads || computes;
+    needs->per_key = loads && computes;
 }
 
 heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
@@ -804,11 +827,11 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     needs.hides = p.program.visible >= 0;
     needs.any = needs.modifies || needs.hides || needs.starts || needs.sinks;
     needs.pairs = (needs.modifies || needs.hides) && has_pairs(&p);
+    need_all(&p);
+    needs.instructions = p.in_unit ? p.term_count : p.root >= 0;
     for (int i = 0; i < p.program.count; i++)
         add_cost(&p, i, &needs);
-    need_all(&p);
-    for (int i = 0; i < p.program.count; i++)
-        needs.registers += registers_of(&p, i);
+    add_registers(&p, &needs);
     return needs;
 }
 

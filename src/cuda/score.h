@@ -23,7 +23,9 @@ typedef struct heed_cuda_needs {
                          operands are multiples of two elements */
     int instructions; /* about, for a score, */
     int exponentials; /* operations of the special function units, */
-    int registers;    /* and of a thread */
+    int registers;    /* and of a thread; */
+    bool crowded;     /* more of them where other work goes on beside the scores, */
+    bool per_key;     /* and half of one for each key of a tile */
 } heed_cuda_needs;
 heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem);
 
