@@ -64,7 +64,7 @@ static const heed_step *step_at(const printer *p, int i)
     return &p->program.steps[i];
 }
 
-/* ---- What steps are ---- */
+/* ---- Kinds of steps ---- */
 
 static void mark_all(printer *p)
 {
@@ -287,7 +287,7 @@ static void start(printer *p, const heed_problem *problem)
     find_unit(p);
 }
 
-/* ---- What is needed where ---- */
+/* ---- Steps of rows and of keys ---- */
 
 static void need_in_row(printer *p, int i)
 {
@@ -332,7 +332,7 @@ static void need_of_key(printer *p, int i)
     }
 }
 
-/* Of a product of a row's number and a key's, the row's; -1: it is none. */
+/* Of a product of a row's number and a key's, the row's; -1: there is none. */
 static int row_factor(const printer *p, int i, int *other)
 {
     const heed_step *step = step_at(p, i);
@@ -557,7 +557,7 @@ static void print_rising(const printer *p, int i, const rising *number)
     PRINT(p, "row->f%d + (float)(%d * (i32)c))", i, (int)number->rise);
 }
 
-/* What leaves are in score_row_of(), and for a key. */
+/* Leaves as they are written in score_row_of(), and for a key. */
 static const char *leaf_of(heed_op op, bool in_row)
 {
     switch (op) {
@@ -749,7 +749,7 @@ size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t s
     return to.length;
 }
 
-/* ---- What else is to be known ---- */
+/* ---- Needs, and arguments ---- */
 
 /* May the elements of two neighbouring keys be read at once? */
 static bool has_pairs(const printer *p)
@@ -793,8 +793,8 @@ static int registers_of(const printer *p, int i)
                 (p->marks[i] & IN_UNIT ? 1 : 0) + (p->marks[i] & AS_PLACE ? 2 : 0));
 }
 
-/* What the compiler took in some hundred configs beside that: for elements on their way, and for
- * steps of several scores at a time. */
+/* Registers that the compiler took beside that in some hundred configs: for elements on their way,
+ * and for steps of several scores at a time. */
 enum {
     LOADING = 20,
     COMPUTING = 8,

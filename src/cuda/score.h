@@ -12,7 +12,7 @@
 #include "../program.h"
 #include "kernels/args.cuh"
 
-/* What a kernel must be able to do for a problem, and what that costs. */
+/* The abilities that a kernel needs for a problem, and their cost. */
 typedef struct heed_cuda_needs {
     bool modifies; /* steps change logits */
     bool hides;    /* steps hide keys */

@@ -36,11 +36,11 @@ typedef struct heed_cuda_source {
 
 #define HEED_CUDA_SOURCES 8
 
-/* What changes logits, hides keys and adds sinks (score.cuh). */
+/* Arguments for changed logits, hidden keys and sinks (score.cuh). */
 typedef struct heed_cuda_changes {
-    float natural; /* the logit, but for its sign, that a product of 1 is; */
-    float inverse; /* 1 / natural; */
-    float unit;    /* and the one that a score of 1 is when it has been changed */
+    float natural;      /* the logit, but for its sign, that a product of 1 is; */
+    float inverse;      /* 1 / natural; */
+    float unit;         /* and the one that a score of 1 is when it has been changed */
     const float *sinks; /* of query heads, those of batch elements so far apart */
     long long sink_stride;
     const int *starts; /* of queries, likewise */

@@ -215,7 +215,7 @@ HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32
         plain_fold(st);
 }
 
-/* What is to be known of a key that the row may see: does it, and with what score? */
+/* A key that the row may see: does it, and with which score? */
 typedef struct plain_key {
     float score;
     int sees;

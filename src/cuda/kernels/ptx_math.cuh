@@ -105,7 +105,7 @@ HEED_DEVICE float ptx_max(float x, float y)
     return r;
 }
 
-/* What the compiler makes several instructions of: exp, log, sqrt and floor, to 2 units in the last
+/* Functions of several instructions: exp, log, sqrt and floor, to 2 units in the last
  * place or better. */
 HEED_DEVICE float ptx_exp(float x)
 {

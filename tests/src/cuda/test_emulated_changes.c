@@ -284,7 +284,7 @@ static void expect_row(const scene *s, int64_t b, int64_t h, int64_t i)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What must not be looked at                                                 */
+/* Values that must not be looked at                                          */
 /* -------------------------------------------------------------------------- */
 
 /* How many rows that read key @j of head @kv see it. */
@@ -351,7 +351,7 @@ static void open_scene(scene *s, const emulated_change *change, size_t shape)
     bool causal = strncmp(words, "causal", 6) == 0;
     snprintf(spec, sizeof spec, "%s d%d/%d %s %s%s%s", shapes[shape].sizes, kernel->dim_qk,
              kernel->dim_v, heed_type_name((heed_type)kernel->type), kernel->half ? "acc=f16 " : "",
-             causal              ? square ? "causal" : "causal=br"
+             causal               ? square ? "causal" : "causal=br"
              : !square && aligned ? "align=br "
                                   : "",
              causal ? words + 6 : words);
