@@ -64,12 +64,11 @@ static lab_record_trial trial_of(void *data, size_t shape, int attempt)
     return lab_sweep_trial(&it->run->sweep, &it->name, shape, attempt);
 }
 
-static heed_status open_config(config *it, lab_evolve *run, const lab_individual *one)
+static void open_config(config *it, lab_evolve *run, const lab_individual *one)
 {
     *it = (config){ .player = { .sweep = &run->sweep }, .run = run, .point = one->point };
-    heed_status status = lab_sweep_evolution_name(&run->bred, one, &it->name);
+    lab_sweep_evolution_name(&run->bred, one, &it->name);
     memcpy(it->player.name, it->name.whole, sizeof it->player.name);
-    return status;
 }
 
 static lab_challenger challenger_of(config *it, const lab_individual *one)
@@ -98,19 +97,15 @@ static heed_status succeeds(void *data, const lab_individual *challenger,
 {
     lab_evolve *run = data;
     config a, b;
-    *yes = false;
     /* The challenger's parents, which go to the board, are valid until another kernel is named. */
-    heed_status status = open_config(&b, run, champion);
-    if (status == HEED_OK)
-        status = open_config(&a, run, challenger);
-    if (status != HEED_OK)
-        return status;
+    open_config(&b, run, champion);
+    open_config(&a, run, challenger);
     const lab_challenger one = challenger_of(&a, challenger);
     const lab_bench_guest other = lab_sweep_guest(&b.player);
     lab_evolve_contest contest = {
         .run = run, .challenger = &one, .gates = pass_gates, .data = &a
     };
-    status = lab_evolve_contest_champion(&contest, &other, yes);
+    heed_status status = lab_evolve_contest_champion(&contest, &other, yes);
     run->succeeded |= *yes;
     return status;
 }
@@ -217,7 +212,8 @@ static heed_status verify_best(lab_evolve *run, int64_t champion)
 static heed_status confirm(lab_evolve *run, const lab_individual *champion)
 {
     lab_session_name name;
-    heed_status status = lab_sweep_evolution_name(&run->bred, champion, &name);
+    heed_status status = HEED_OK;
+    lab_sweep_evolution_name(&run->bred, champion, &name);
     for (size_t i = 0; i < run->sweep.problems.count && status == HEED_OK; i++)
         status = lab_sweep_confirm(&run->sweep, &name, i, CONFIRMED_ATTEMPT, NULL);
     return status;
@@ -226,9 +222,9 @@ static heed_status confirm(lab_evolve *run, const lab_individual *champion)
 static heed_status lead(lab_evolve *run, const lab_individual *champion)
 {
     config it;
-    heed_status status = open_config(&it, run, champion);
+    open_config(&it, run, champion);
     const lab_challenger challenger = challenger_of(&it, champion);
-    return status == HEED_OK ? lab_evolve_lead(run, &challenger) : status;
+    return lab_evolve_lead(run, &challenger);
 }
 
 /* The champion once more: the gates, what heed plans, and who leads the board. */

@@ -28,19 +28,6 @@ static const char *leader_of(void *data, size_t index)
     return it->leaders[index].guest.name;
 }
 
-static heed_status ask_gates(void *data, bool *yes, bool *asked)
-{
-    const lab_evolve_contest *it = data;
-    return it->gates ? it->gates(it->data, yes, asked) : HEED_OK;
-}
-
-static heed_status tell_won(void *data, size_t index, const lab_comparison *fresh, int64_t trial,
-                            const char *reason)
-{
-    const lab_evolve_contest *it = data;
-    return it->won ? it->won(it->data, index, fresh, trial, reason) : HEED_OK;
-}
-
 heed_status lab_evolve_contest_run(lab_evolve_contest *it, bool *yes)
 {
     lab_evolve *run = it->run;
@@ -55,11 +42,12 @@ heed_status lab_evolve_contest_run(lab_evolve_contest *it, bool *yes)
                                                   2,
                                       .proved = it->proved,
                                       .data = it,
+                                      .judge = it->data,
                                       .trial = trial_of,
                                       .leader = leader_of,
                                       .play = play,
-                                      .gates = ask_gates,
-                                      .won = tell_won };
+                                      .gates = it->gates,
+                                      .won = it->won };
     heed_status status = lab_challenge_run(&challenge, &result, trouble);
     *yes = result.won;
     run->challenges++;

@@ -9,12 +9,8 @@
 #include <string.h>
 
 #include "lab/evolve/sources.h"
-#include "lab/inspect/cubin.h"
 #include "lab/search/declare.h"
 #include "lab/trial/sandbox.h"
-#include "src/cuda/gpu.h"
-
-#define WARP 32
 
 lab_desk *lab_desk_new(lab_sources *all, size_t number, size_t beside)
 {
@@ -46,77 +42,46 @@ void lab_desk_free(lab_desk *desk)
 
 /* ---- Its code ---- */
 
-typedef struct desk_clues {
-    lab_clues clues;
-    lab_clue found[LAB_CODE_FINDINGS_MAX];
-} desk_clues;
-
-/* Residency on the architecture that it was compiled for. */
-static void add_residency(lab_clues *clues, const heed_launch_facts *launch, int arch)
+/* Findings from the facts, and by inspection of the code. */
+static unsigned findings_of(const lab_desk *desk, const lab_declared *declared,
+                            const lab_point_facts *facts)
 {
-    heed_gpu gpu;
-    lab_point_facts *facts = &clues->point_facts;
-    if (!heed_gpu_arch(&gpu, arch))
-        return;
-    int blocks = heed_gpu_resident(&gpu, launch->threads, (int)facts->value[LAB_FACT_REGISTERS],
-                                   facts->value[LAB_FACT_SMEM], NULL);
-    facts->value[LAB_FACT_BLOCKS] = blocks;
-    facts->value[LAB_FACT_WARPS] = blocks * ((launch->threads + WARP - 1) / WARP);
-    clues->warps_max = gpu.threads / WARP;
-    clues->smem_max = gpu.smem;
-}
-
-/* The findings of inspection in it, by name. */
-static void add_findings(const lab_desk *desk, const lab_declared *declared, desk_clues *it)
-{
+    const lab_sources *all = desk->all;
     const lab_sources_code code = { .name = desk->kernel->name,
                                     .code = lab_trial_code(desk->worker.process.trial),
                                     .launch = &declared->launch,
                                     .wants_tensor = desk->worker.home.type != HEED_F32 };
-    it->clues.findings = it->found;
-    it->clues.finding_count = desk->all->inspect ? desk->all->inspect(&code, it->found) : 0;
-}
-
-static bool inspect_code(const lab_desk *desk, desk_clues *it)
-{
-    lab_clues *clues = &it->clues;
-    const lab_code *code = desk->worker.process.trial ? lab_trial_code(desk->worker.process.trial)
-                                                      : NULL;
-    lab_declared declared;
-    lab_cubin cubin;
-    lab_error error;
-    bool found = false;
-    *clues = lab_clues_unknown();
-    if (!code || code->ptx || desk->all->language != LAB_LANGUAGE_CUDA ||
-        lab_declare_read(desk->kernel->source, &desk->worker.home, &declared, &error) != HEED_OK ||
-        lab_cubin_read(&cubin, code->data, code->size, desk->kernel->name, &error) != HEED_OK)
-        return false;
-    lab_cubin_spills(&cubin, code->log);
-    for (size_t i = 0; i < cubin.count && !found; i++) {
-        const lab_cubin_kernel *one = &cubin.kernels[i];
-        if (strcmp(one->name, declared.entry) != 0)
-            continue;
-        found = true;
-        clues->point_facts.value[LAB_FACT_REGISTERS] = one->registers;
-        clues->point_facts.value[LAB_FACT_SMEM] = one->smem + declared.launch.smem;
-        if (one->spill_stores >= 0 && one->spill_loads >= 0)
-            clues->point_facts.value[LAB_FACT_SPILLS] = one->spill_stores + one->spill_loads;
-        add_residency(clues, &declared.launch, desk->all->run->sweep.arch);
-        add_findings(desk, &declared, it);
-    }
-    lab_cubin_free(&cubin);
-    return found;
+    lab_clue found[LAB_CODE_FINDINGS_MAX];
+    lab_clues clues = lab_sweep_clues(facts, all->run->sweep.arch);
+    clues.findings = found;
+    clues.finding_count = all->inspect ? all->inspect(&code, found) : 0;
+    return lab_clues_findings(&clues);
 }
 
 void lab_desk_inspect(const lab_desk *desk, lab_sources_kernel *kernel)
 {
-    desk_clues it;
-    if (!inspect_code(desk, &it))
+    const lab_trial *trial = desk->worker.process.trial;
+    const lab_code *code = trial ? lab_trial_code(trial) : NULL;
+    lab_point_facts facts = lab_point_facts_unknown();
+    lab_declared declared;
+    lab_cubin cubin;
+    lab_error error;
+    size_t i = 0;
+    if (!code || code->ptx || desk->all->language != LAB_LANGUAGE_CUDA ||
+        lab_declare_read(kernel->source, &desk->worker.home, &declared, &error) != HEED_OK ||
+        lab_cubin_read(&cubin, code->data, code->size, kernel->name, &error) != HEED_OK)
         return;
-    kernel->inspected = true;
-    lab_point_facts_worsen(&kernel->point_facts, &it.clues.point_facts);
-    if (desk->all->course.mode != LAB_INSIGHT_NONE)
-        kernel->findings |= lab_clues_findings(&it.clues);
+    lab_cubin_spills(&cubin, code->log);
+    while (i < cubin.count && strcmp(cubin.kernels[i].name, declared.entry) != 0)
+        i++;
+    if (i < cubin.count) {
+        lab_sweep_add_code(&facts, &cubin.kernels[i], &declared.launch, desk->all->run->sweep.arch);
+        lab_point_facts_worsen(&kernel->point_facts, &facts);
+        kernel->inspected = true;
+        if (desk->all->course.mode != LAB_INSIGHT_NONE)
+            kernel->findings |= findings_of(desk, &declared, &facts);
+    }
+    lab_cubin_free(&cubin);
 }
 
 /* ---- Its run, beside ncu ---- */

@@ -27,9 +27,10 @@
 /* One point that was tried, or is to be. */
 typedef struct lab_individual {
     int64_t id;         /* from 1 */
-    int64_t parents[2]; /* 0: none */
     int64_t point;      /* its number in the space */
-    lab_move moves[4];  /* that made it from the first parent */
+    int64_t parents[2]; /* 0: none */
+    int64_t parent_points[2];
+    lab_move moves[4]; /* that made it from the first parent */
     int move_count;
     double score;      /* as that of its lab_try */
     unsigned findings; /* what binds it: see guide.h */
@@ -41,7 +42,7 @@ typedef struct lab_evolution_calls {
     void *data;
 
     /* Before @child, and those who come with it, are evaluated; and after, to say what binds it. */
-    heed_status (*bred)(void *data, const lab_individual *child);
+    void (*bred)(void *data, const lab_individual *child);
     unsigned (*findings)(void *data, const lab_individual *child);
 
     /* The rule of succession: is @challenger, whose score is better, to replace @champion? It is

@@ -147,23 +147,6 @@ int lab_source_find(const lab_source *source, const char *name)
     return -1;
 }
 
-heed_status lab_source_add(lab_source *source, int region, const char *text, int *number,
-                           lab_error *error)
-{
-    lab_source_region *it = &source->regions[region];
-    for (*number = 0; *number < it->count; (*number)++)
-        if (strcmp(it->texts[*number], text) == 0)
-            return HEED_OK;
-    if (it->count == LAB_SOURCE_TEXTS)
-        return lab_fail(error, HEED_ERR_INVALID, "region %s has %d texts, which is the limit",
-                        it->name, LAB_SOURCE_TEXTS);
-    char *copy = strdup(text);
-    if (!copy)
-        return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for a text of region %s", it->name);
-    it->texts[it->count++] = copy;
-    return HEED_OK;
-}
-
 char *lab_source_render(const lab_source *source, const int *choice)
 {
     char *text = NULL;

@@ -46,12 +46,6 @@ void lab_source_free(lab_source *source);
 /* lab_source_find() returns the number of the region @name; -1: none. */
 int lab_source_find(const lab_source *source, const char *name);
 
-/* lab_source_add() gives a region one more text, and *@number its place among them; the same text a
- * second time gets the place of the first. HEED_ERR_INVALID if there are too many;
- * HEED_ERR_NO_MEMORY. */
-heed_status lab_source_add(lab_source *source, int region, const char *text, int *number,
-                           lab_error *error);
-
 /* lab_source_render() returns the source with text number choice[i] in region i, for the caller to
  * free; NULL if there is no memory. Marks stay, alternatives go. */
 char *lab_source_render(const lab_source *source, const int *choice);

@@ -198,12 +198,14 @@ static lab_point try_child(lab_evolution *evolution, const lab_island *island,
     const lab_individual *parent = choose_parent(evolution, island);
     point = lab_space_at(evolution->space, parent->point);
     child->parents[0] = parent->id;
+    child->parent_points[0] = parent->point;
     bool crossed = lab_rng_real(&evolution->rng) < options->crossover;
     if (crossed) {
         const lab_individual *other = choose_parent(evolution, island);
         const lab_point second = lab_space_at(evolution->space, other->point);
         cross(evolution, &point, &second);
         child->parents[1] = other->id;
+        child->parent_points[1] = other->point;
     }
     if (!crossed || lab_rng_real(&evolution->rng) < CROSSED_MOVES)
         mutate(evolution, child, &point, parent->findings);
@@ -382,14 +384,12 @@ static heed_status evaluate(const lab_evolution *evolution, lab_search *search,
 {
     const lab_evolution_calls *calls = &evolution->options.calls;
     const int shapes = lab_search_evaluator(search)->shapes;
-    const lab_try *one = NULL;
-    heed_status status = HEED_OK;
+    const lab_try *one;
     if (!lab_search_is_open(search, child->point)) /* it is refused: that costs nothing */
         return HEED_OK;
     if (calls->bred)
-        status = calls->bred(calls->data, child);
-    if (status == HEED_OK)
-        status = lab_search_try(search, child->point, shapes, 0, &one);
+        calls->bred(calls->data, child);
+    heed_status status = lab_search_try(search, child->point, shapes, 0, &one);
     *well = one && (one->state != LAB_STATE_TIMED || one->shapes == shapes);
     if (status != HEED_OK || !*well)
         return status;

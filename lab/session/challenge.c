@@ -127,7 +127,7 @@ static heed_status prove(challenge_run *all, lab_challenge_result *result)
     heed_status status = HEED_OK;
     result->won = won;
     if (won && it->gates)
-        status = it->gates(it->data, &result->won, &asked);
+        status = it->gates(it->judge, &result->won, &asked);
     result->refuted = won && !result->won;
     bool refused = asked && !result->won;
     const lab_record_gate gate = { .name = "verify",
@@ -140,7 +140,7 @@ static heed_status prove(challenge_run *all, lab_challenge_result *result)
     if (status == HEED_OK)
         status = add_round(all, 1, &words);
     for (size_t i = 0; it->won && result->won && i < it->count && status == HEED_OK; i++)
-        status = it->won(it->data, i, &all->bouts[i].compared[1], all->ids[i], result->reason);
+        status = it->won(it->judge, i, &all->bouts[i].compared[1], all->ids[i], result->reason);
     return status;
 }
 

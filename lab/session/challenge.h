@@ -19,7 +19,8 @@ typedef struct lab_challenge {
     double seconds; /* of each comparison */
     uint64_t seed;
     bool proved; /* it passed all gates before, so that also those may be ranked who do not win */
-    void *data;  /* that the functions get */
+    void *data;  /* of trial(), leader() and play() */
+    void *judge; /* of gates() and won() */
 
     /* A trial of the challenger in round number @round, without what comes of it; and the name of
      * the leader that it meets. */
@@ -31,11 +32,11 @@ typedef struct lab_challenge {
 
     /* *@yes is true; becomes false if a gate refuses the challenger. *@asked is false; becomes true
      * if the gates were asked. NULL: they are not. */
-    heed_status (*gates)(void *data, bool *yes, bool *asked);
+    heed_status (*gates)(void *judge, bool *yes, bool *asked);
 
     /* Told of each problem of a challenge that was won, with what came of it on fresh samples, and
      * the trial that is. May be NULL. */
-    heed_status (*won)(void *data, size_t index, const lab_comparison *fresh, int64_t trial,
+    heed_status (*won)(void *judge, size_t index, const lab_comparison *fresh, int64_t trial,
                        const char *reason);
 } lab_challenge;
 

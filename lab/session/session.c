@@ -68,44 +68,6 @@ void lab_session_name_set(lab_session_name *name, const char *whole)
         *end = '\0';
 }
 
-/* Makes room for number @id. */
-static bool grow(lab_lineage *lineage, int64_t id)
-{
-    if (id <= lineage->room)
-        return true;
-    int64_t room = 2 * id + 64;
-    void *hashes = realloc(lineage->hashes, (size_t)room * sizeof *lineage->hashes);
-    if (!hashes)
-        return false;
-    lineage->hashes = hashes;
-    memset(lineage->hashes + lineage->room, 0,
-           (size_t)(room - lineage->room) * sizeof *lineage->hashes);
-    lineage->room = room;
-    return true;
-}
-
-heed_status lab_lineage_name(lab_lineage *lineage, const lab_space *space, const char *kernel,
-                             const lab_individual *one, lab_session_name *name, lab_error *error)
-{
-    const lab_point point = lab_space_at(space, one->point);
-    char whole[HEED_NAME_SIZE];
-    heed_status status = lab_space_name(space, &point, kernel, whole, error);
-    if (status != HEED_OK)
-        return status;
-    if (!grow(lineage, one->id)) /* which may move the others */
-        return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for an evolution");
-    lab_session_name_set(name, whole);
-    lab_point_print(space, &point, name->thought);
-    const lab_record_candidate candidate = { .kernel = name->kernel, .config = name->config };
-    lab_record_candidate_hash(&candidate, lineage->hashes[one->id - 1]);
-    for (int i = 0; i < 2; i++) {
-        int64_t parent = one->parents[i];
-        if (parent > 0 && parent <= lineage->room && *lineage->hashes[parent - 1])
-            name->parents[name->parent_count++] = lineage->hashes[parent - 1];
-    }
-    return HEED_OK;
-}
-
 lab_record_trial lab_session_trial(const lab_session *session, const lab_session_name *name,
                                    const heed_problem *problem, int attempt)
 {

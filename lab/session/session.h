@@ -22,7 +22,6 @@
 #define LAB_SESSION_H
 
 #include "inspect/roofline.h"
-#include "search/evolution.h"
 #include "search/search.h"
 #include "session/entry.h"
 
@@ -68,17 +67,6 @@ typedef struct lab_session_name {
 
 /* lab_session_name_set() sets a name without a thought and parents. */
 void lab_session_name_set(lab_session_name *name, const char *whole);
-
-/* The kernels of an evolution, by whose hashes the board names parents. Zeroed: none yet. */
-typedef struct lab_lineage {
-    char (*hashes)[LAB_RECORD_HASH_SIZE]; /* by the numbers of individuals, from 1 */
-    int64_t room;
-} lab_lineage;
-
-/* lab_lineage_name() sets the name of @one in a config of @kernel, with its parents, which are
- * valid until the next call, and remembers it. Free the lineage's hashes in the end. */
-heed_status lab_lineage_name(lab_lineage *lineage, const lab_space *space, const char *kernel,
-                             const lab_individual *one, lab_session_name *name, lab_error *error);
 
 /* lab_session_trial() returns a trial of @name, which must outlive it, without what comes of it.
  * NULL: the caller says who it is of. */

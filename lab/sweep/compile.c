@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "lab/base/pool.h"
-#include "lab/inspect/cubin.h"
-#include "lab/search/clues.h"
 #include "lab/sweep/sweep.h"
 #include "src/cuda/driver/nvrtc.h"
 #include "src/cuda/facts.h"
@@ -39,23 +37,34 @@ static void refuse(lab_sweep_facts *facts, const char *why)
     snprintf(facts->why, sizeof facts->why, "%s", why);
 }
 
-/* Facts from the machine code of the kernel that is launched. */
-static void add_code(lab_sweep_facts *facts, const heed_cuda_facts *kernel,
-                     const lab_cubin_kernel *code, int arch)
+void lab_sweep_add_code(lab_point_facts *facts, const lab_cubin_kernel *code,
+                        const heed_launch_facts *launch, int arch)
 {
     heed_gpu gpu;
     lab_point_facts one = lab_point_facts_unknown();
-    int64_t smem = code->smem + kernel->launch.smem;
+    int64_t smem = code->smem + launch->smem;
     one.value[LAB_FACT_REGISTERS] = code->registers;
     one.value[LAB_FACT_SMEM] = smem;
     if (code->spill_stores >= 0 && code->spill_loads >= 0)
         one.value[LAB_FACT_SPILLS] = code->spill_stores + code->spill_loads;
     if (heed_gpu_arch(&gpu, arch)) {
-        int blocks = heed_gpu_resident(&gpu, kernel->launch.threads, code->registers, smem, NULL);
+        int blocks = heed_gpu_resident(&gpu, launch->threads, code->registers, smem, NULL);
         one.value[LAB_FACT_BLOCKS] = blocks;
-        one.value[LAB_FACT_WARPS] = blocks * ((kernel->launch.threads + WARP - 1) / WARP);
+        one.value[LAB_FACT_WARPS] = blocks * ((launch->threads + WARP - 1) / WARP);
     }
-    lab_point_facts_worsen(&facts->point_facts, &one);
+    lab_point_facts_worsen(facts, &one);
+}
+
+lab_clues lab_sweep_clues(const lab_point_facts *facts, int arch)
+{
+    heed_gpu gpu;
+    lab_clues clues = lab_clues_unknown();
+    clues.point_facts = *facts;
+    if (heed_gpu_arch(&gpu, arch)) {
+        clues.warps_max = gpu.threads / WARP;
+        clues.smem_max = gpu.smem;
+    }
+    return clues;
 }
 
 static void read_code(lab_sweep_facts *facts, const heed_cuda_facts *kernel,
@@ -72,7 +81,7 @@ static void read_code(lab_sweep_facts *facts, const heed_cuda_facts *kernel,
     lab_cubin_spills(&cubin, built->log);
     for (size_t i = 0; i < cubin.count; i++)
         if (strcmp(cubin.kernels[i].name, kernel->launch.entry) == 0)
-            add_code(facts, kernel, &cubin.kernels[i], arch);
+            lab_sweep_add_code(&facts->point_facts, &cubin.kernels[i], &kernel->launch, arch);
     lab_cubin_free(&cubin);
 }
 
@@ -180,21 +189,13 @@ lab_sweep_facts lab_sweep_pool_get(lab_sweep_pool *pool, int64_t point)
     return facts;
 }
 
-unsigned lab_sweep_findings(const lab_sweep *run, const lab_point *point)
+unsigned lab_sweep_findings(const lab_sweep *run, int64_t point)
 {
-    heed_gpu gpu;
-    lab_clues clues = lab_clues_unknown();
     if (!run->pool)
         return 0;
-    lab_sweep_facts facts = lab_sweep_pool_get(run->pool, lab_space_index(&run->space, point));
-    if (facts.failed)
-        return 0;
-    clues.point_facts = facts.point_facts;
-    if (heed_gpu_arch(&gpu, run->arch)) {
-        clues.warps_max = gpu.threads / WARP;
-        clues.smem_max = gpu.smem;
-    }
-    return lab_clues_findings(&clues);
+    const lab_sweep_facts facts = lab_sweep_pool_get(run->pool, point);
+    const lab_clues clues = lab_sweep_clues(&facts.point_facts, run->arch);
+    return facts.failed ? 0 : lab_clues_findings(&clues);
 }
 
 void lab_sweep_pool_stop(lab_sweep_pool *pool)

@@ -251,7 +251,9 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
         return HEED_OK;
     }
     if (run->session) {
-        lab_sweep_name_point(run, point, &words);
+        lab_sweep_name_point(run, index, &words);
+        memcpy(words.parents, run->parents, sizeof words.parents);
+        words.parent_count = run->parent_count;
         trial = lab_sweep_trial(run, &words, (size_t)shape, effort);
     }
     heed_status status = look_up(run, &trial, shape, result);

@@ -7,27 +7,32 @@
  */
 #include "lab/sweep/evolve.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-heed_status lab_sweep_evolution_name(lab_sweep_evolution *it, const lab_individual *one,
-                                     lab_session_name *name)
+void lab_sweep_evolution_name(lab_sweep_evolution *it, const lab_individual *one,
+                              lab_session_name *name)
 {
-    return lab_lineage_name(&it->lineage, &it->sweep->space, it->sweep->kernel, one, name,
-                            &it->sweep->trouble);
+    const lab_sweep *sweep = it->sweep;
+    for (int i = 0; i < 2 && one->parents[i]; i++) {
+        lab_session_name parent;
+        lab_sweep_name_point(sweep, one->parent_points[i], &parent);
+        const lab_record_candidate candidate = { .kernel = parent.kernel, .config = parent.config };
+        lab_record_candidate_hash(&candidate, it->parents[i]);
+    }
+    lab_sweep_name_point(sweep, one->point, name);
+    for (int i = 0; i < 2 && one->parents[i]; i++)
+        name->parents[i] = it->parents[i];
+    name->parent_count = (size_t)(one->parents[0] != 0) + (one->parents[1] != 0);
 }
 
 /* Its trials on the board say who its parents are. */
-static heed_status bred(void *data, const lab_individual *child)
+static void bred(void *data, const lab_individual *child)
 {
     lab_sweep_evolution *it = data;
     lab_session_name name;
-    heed_status status = lab_sweep_evolution_name(it, child, &name);
-    if (status != HEED_OK)
-        return status;
+    lab_sweep_evolution_name(it, child, &name);
     it->sweep->parent_count = name.parent_count;
     memcpy(it->sweep->parents, name.parents, sizeof name.parents);
-    return HEED_OK;
 }
 
 static unsigned findings(void *data, const lab_individual *child)
@@ -35,8 +40,7 @@ static unsigned findings(void *data, const lab_individual *child)
     const lab_sweep_evolution *it = data;
     if (it->course.mode == LAB_INSIGHT_NONE)
         return 0;
-    const lab_point point = lab_space_at(&it->sweep->space, child->point);
-    return lab_sweep_findings(it->sweep, &point) | it->course.shared;
+    return lab_sweep_findings(it->sweep, child->point) | it->course.shared;
 }
 
 /* ---- The champion ---- */
@@ -75,7 +79,8 @@ static heed_status measure(lab_sweep_evolution *it, const lab_individual *champi
 {
     lab_session_name name;
     unsigned words = 0;
-    heed_status status = lab_sweep_evolution_name(it, champion, &name);
+    heed_status status = HEED_OK;
+    lab_sweep_evolution_name(it, champion, &name);
     for (size_t i = 0; i < it->sweep->problems.count && status == HEED_OK; i++)
         status = measure_on(it, champion, &name, i, &words);
     if (status == HEED_OK)
@@ -120,7 +125,6 @@ heed_status lab_sweep_evolution_create(lab_sweep_evolution *it, const int64_t *s
 
 void lab_sweep_evolution_free(lab_sweep_evolution *it)
 {
-    it->sweep->parent_count = 0; /* they are of the lineage */
+    it->sweep->parent_count = 0;
     lab_evolution_destroy(it->evolution);
-    free(it->lineage.hashes);
 }

@@ -31,7 +31,7 @@ typedef struct lab_sweep_evolution {
     void *data;                                 /* of the last two */
 
     lab_evolution *evolution;
-    lab_lineage lineage;
+    char parents[2][LAB_RECORD_HASH_SIZE];   /* of the kernel that was named last */
     lab_insight insights[LAB_SEARCH_SHAPES]; /* of the champion that was measured last */
 } lab_sweep_evolution;
 
@@ -40,8 +40,9 @@ heed_status lab_sweep_evolution_create(lab_sweep_evolution *it, const int64_t *s
                                        size_t count);
 void lab_sweep_evolution_free(lab_sweep_evolution *it);
 
-/* lab_sweep_evolution_name() is lab_lineage_name() of a kernel of it. */
-heed_status lab_sweep_evolution_name(lab_sweep_evolution *it, const lab_individual *one,
-                                     lab_session_name *name);
+/* lab_sweep_evolution_name() names a kernel with its parents, which are valid until the next call.
+ */
+void lab_sweep_evolution_name(lab_sweep_evolution *it, const lab_individual *one,
+                              lab_session_name *name);
 
 #endif /* LAB_SWEEP_EVOLVE_H */

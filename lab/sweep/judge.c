@@ -24,14 +24,13 @@ lab_record_trial lab_sweep_trial(const lab_sweep *run, const lab_session_name *n
     return lab_session_trial(run->session, name, &run->problems.items[shape], attempt);
 }
 
-void lab_sweep_name_point(const lab_sweep *run, const lab_point *point, lab_session_name *name)
+void lab_sweep_name_point(const lab_sweep *run, int64_t point, lab_session_name *name)
 {
-    char whole[HEED_NAME_SIZE];
-    lab_space_name(&run->space, point, run->kernel, whole, NULL);
+    const lab_point knobs = lab_space_at(&run->space, point);
+    char whole[HEED_NAME_SIZE] = "";
+    lab_space_name(&run->space, &knobs, run->kernel, whole, NULL);
     lab_session_name_set(name, whole);
-    lab_point_print(&run->space, point, name->thought);
-    for (size_t i = 0; i < run->parent_count; i++)
-        name->parents[name->parent_count++] = run->parents[i];
+    lab_point_print(&run->space, &knobs, name->thought);
 }
 
 heed_status lab_sweep_add(lab_sweep *run, lab_record_trial *trial, int64_t *id)
@@ -43,9 +42,9 @@ heed_status lab_sweep_add(lab_sweep *run, lab_record_trial *trial, int64_t *id)
 
 lab_proven lab_sweep_proven(const lab_sweep_gates *gates, int64_t point)
 {
-    for (size_t i = 0; i < gates->count; i++)
-        if (gates->items[i].point == point)
-            return gates->items[i].proven;
+    for (size_t i = gates->count; i > 0; i--) /* the newest counts */
+        if (gates->items[i - 1].point == point)
+            return gates->items[i - 1].proven;
     return LAB_UNPROVEN;
 }
 
@@ -67,15 +66,12 @@ static lab_proven ask(lab_sweep_gates *gates, const char *name)
 heed_status lab_sweep_prove(lab_sweep_gates *gates, int64_t point, lab_proven *proven)
 {
     lab_sweep *run = gates->sweep;
-    const lab_point knobs = lab_space_at(&run->space, point);
-    char name[HEED_NAME_SIZE];
+    lab_session_name name;
     *proven = lab_sweep_proven(gates, point);
     if (*proven == LAB_PROVEN || *proven == LAB_REFUTED)
         return HEED_OK;
-    heed_status status = lab_space_name(&run->space, &knobs, run->kernel, name, &run->trouble);
-    if (status != HEED_OK)
-        return status;
-    *proven = ask(gates, name);
+    lab_sweep_name_point(run, point, &name);
+    *proven = ask(gates, name.whole);
     if (lab_interrupted(run->sink))
         return HEED_ERR_SYSTEM;
     if (!lab_grow(&gates->items, gates->count, sizeof *gates->items))
@@ -102,11 +98,10 @@ static bool plan_passes(const lab_sweep_gates *gates, size_t number)
 heed_status lab_sweep_add_refused(lab_sweep *run, int64_t point)
 {
     static const char why[] = "it does not pass 'heed verify --once' on the problems of the sweep";
-    const lab_point knobs = lab_space_at(&run->space, point);
     const lab_record_gate gate = { .name = "verify", .passed = false };
     lab_session_name name;
     heed_status status = HEED_OK;
-    lab_sweep_name_point(run, &knobs, &name);
+    lab_sweep_name_point(run, point, &name);
     for (size_t i = 0; run->ranks && i < run->problems.count && status == HEED_OK; i++) {
         lab_record_trial trial = lab_sweep_trial(run, &name, i, REFUSED);
         trial.verdict = LAB_RECORD_WRONG;
@@ -201,12 +196,11 @@ static heed_status compare_shape(const lab_sweep_gates *gates, size_t number,
 heed_status lab_sweep_compare(const lab_sweep_gates *gates, int64_t point, uint64_t seed)
 {
     lab_sweep *run = gates->sweep;
-    const lab_point knobs = lab_space_at(&run->space, point);
     bool proven = lab_sweep_proven(gates, point) == LAB_PROVEN;
     lab_session_name name;
     heed_status status = HEED_OK;
     lab_progress progress = lab_progress_start(run->sink, "comparing", run->problems.count);
-    lab_sweep_name_point(run, &knobs, &name);
+    lab_sweep_name_point(run, point, &name);
     for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++) {
         lab_progress_step(&progress, i, run->shapes[i].spec);
         status = compare_shape(gates, i, &name, seed + i, proven);

@@ -24,12 +24,15 @@
 #include "lab/base/sink.h"
 #include "lab/bench/engine.h"
 #include "lab/bench/pair.h"
+#include "lab/inspect/cubin.h"
+#include "lab/search/clues.h"
 #include "lab/search/search.h"
 #include "lab/search/trials.h"
 #include "lab/session/plausible.h"
 #include "lab/session/prover.h"
 #include "lab/session/session.h"
 #include "lab/shapes/shapes.h"
+#include "src/cuda/facts.h"
 
 typedef struct lab_sweep_pool lab_sweep_pool;
 
@@ -104,9 +107,15 @@ lab_sweep_facts lab_sweep_pool_get(lab_sweep_pool *pool, int64_t point);
 void lab_sweep_pool_until(lab_sweep_pool *pool, int64_t until_ns);
 void lab_sweep_pool_stop(lab_sweep_pool *pool);
 
+/* lab_sweep_add_code() adds the facts of @code, one more kind of problem, to @facts;
+ * lab_sweep_clues() makes clues of them. */
+void lab_sweep_add_code(lab_point_facts *facts, const lab_cubin_kernel *code,
+                        const heed_launch_facts *launch, int arch);
+lab_clues lab_sweep_clues(const lab_point_facts *facts, int arch);
+
 /* lab_sweep_findings() returns what the code of a point says about what holds it back, for the
  * guide of evolution; 0 where nothing is compiled. */
-unsigned lab_sweep_findings(const lab_sweep *run, const lab_point *point);
+unsigned lab_sweep_findings(const lab_sweep *run, int64_t point);
 
 /* ---- device.c: the evaluator on a device ---- */
 
@@ -170,8 +179,8 @@ lab_record_trial lab_sweep_trial(const lab_sweep *run, const lab_session_name *n
                                  int attempt);
 heed_status lab_sweep_add(lab_sweep *run, lab_record_trial *trial, int64_t *id);
 
-/* lab_sweep_name_point() names the kernel of a point with its parents. */
-void lab_sweep_name_point(const lab_sweep *run, const lab_point *point, lab_session_name *name);
+/* lab_sweep_name_point() names the kernel of a point. */
+void lab_sweep_name_point(const lab_sweep *run, int64_t point, lab_session_name *name);
 
 /* The verdicts of the gates on kernels, on the problems of a sweep. Set sweep and prover; free the
  * items.

@@ -201,6 +201,7 @@ static heed_status try_challenge(scene *s, lab_challenge_result *result, lab_err
                                .seconds = 96,
                                .seed = 5,
                                .data = s,
+                               .judge = s,
                                .trial = trial_of,
                                .leader = leader_of,
                                .play = play,
