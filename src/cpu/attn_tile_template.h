@@ -135,7 +135,7 @@ static inline heed_interval *seen_of(const tile_state *t, int64_t strip)
     return (heed_interval *)(void *)(t->base + t->y.seen) + strip * WIDTH;
 }
 
-/* What the program keeps of the rows of a strip. */
+/* Values of the program for the rows of a strip. */
 static inline float *kept_of(const tile_state *t, int64_t strip)
 {
     return t->base + t->y.kept + strip * t->job->need.kept;

@@ -6,7 +6,7 @@
 #include "../operand.h"
 #include "cpu.h"
 
-/* What a value depends on. */
+/* The dimensions that a value depends on. */
 enum {
     ALONG_ROW = 1,
     ALONG_KEY = 2,

@@ -57,7 +57,7 @@ typedef struct heed_modify_step {
     heed_spot to, from_spots[4];
 } heed_modify_step;
 
-/* What a program needs of each thread, in floats. */
+/* The scratch that a program needs of each thread, in floats. */
 typedef struct heed_modify_need {
     int64_t kept;  /* for each row, or for each strip of rows along the lanes */
     int64_t patch; /* once */
@@ -116,7 +116,7 @@ extern const heed_modifier heed_modifier_avx512;
 void heed_modify_make(heed_modify *m, const heed_problem *problem, const heed_program *program,
                       const heed_grid *grid);
 
-/* What a program of @problem needs; nothing if it has none. */
+/* The needs of the program of @problem; none if there is no program. */
 heed_modify_need heed_modify_need_of(const heed_problem *problem, const heed_grid *grid);
 
 /* Time that the program of @problem takes for one logit, in that of one exponential of the softmax;

@@ -25,7 +25,7 @@ typedef uint32_t vu __attribute__((vector_size(LANES * sizeof(uint32_t))));
 typedef double vd __attribute__((vector_size(LANES * sizeof(double))));
 typedef uint8_t vb __attribute__((vector_size(LANES)));
 
-/* What a step works on. */
+/* The data of one step. */
 typedef struct frame {
     const heed_modify *m;
     const heed_patch_rows *rows; /* where values of rows are computed */
