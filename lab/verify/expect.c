@@ -16,7 +16,7 @@
 
 #define ROWS_MIN 4
 
-/* Keys of less weight than this add nothing to a model that needs two digits. */
+/* Keys of this part of the weight add nothing to a model that needs two digits. */
 #define WEIGHT_NEGLIGIBLE 1e-20
 
 /* Standard errors that a model is made of: see the head of expect.h. */
@@ -102,6 +102,7 @@ typedef struct row_sums {
     double shifted;  /* of p^2 (1 + r^2) |v - o|^2 */
     double logits;   /* of p (1 + r^2)^(1/2): keys that are alike err alike */
     double heaviest; /* largest p */
+    double flushed;  /* of p |v| where p is no normal number of float32 */
     int64_t seen;    /* keys */
     bool doubtful;   /* is a step of a logit? */
     double absolute[HEED_DIM_MAX];
@@ -207,6 +208,14 @@ static void add_key(row_sums *sums, double weight, double squares, const double 
     sums->heaviest = fmax(sums->heaviest, weight);
 }
 
+static double norm(const double *a, int64_t dim)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < dim; c++)
+        sum += isfinite(a[c]) ? square(a[c]) : 0;
+    return sqrt(sum);
+}
+
 /* The square of a logit's error, in float32 units, after the steps that change it. */
 static double changed_squares(const lab_logits *logits, lab_row row, int64_t j, double dot,
                               double squares, bool *doubtful)
@@ -219,21 +228,35 @@ static double changed_squares(const lab_logits *logits, lab_row row, int64_t j, 
     return square(t.error / unit);
 }
 
+/* Keys of less weight than this add nothing. Beside a sink all keys may be light. */
+static double negligible(const heed_problem *problem, const double *weights, lab_range keys)
+{
+    double heaviest = 0;
+    for (int64_t j = keys.begin; j < keys.end && lab_has_sinks(problem); j++)
+        heaviest = fmax(heaviest, weights[j]);
+    return WEIGHT_NEGLIGIBLE * (lab_has_sinks(problem) ? heaviest : 1);
+}
+
 static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, lab_row row,
                          const double *weights, const double *o)
 {
     const lab_reads reads = lab_row_reads(problem, data, row);
     const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
+    double least = negligible(problem, weights, keys);
     row_sums sums = { 0 };
     lab_logits logits;
 
     lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        bool light = !(weights[j] > WEIGHT_NEGLIGIBLE);
+        bool light = !(weights[j] > least);
         bool seen = lab_logits_shows(&logits, row, j, &sums.doubtful);
         sums.seen += seen;
+        if (seen && weights[j] > 0 && weights[j] < (double)FLT_MIN) {
+            lab_reads_load(&reads, LAB_V, j, value);
+            sums.flushed += weights[j] * norm(value, problem->dim_v);
+        }
         if (!seen || (light && !logits.steps))
             continue;
         lab_reads_load(&reads, LAB_K, j, key);
@@ -284,7 +307,7 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
              sqrt(element * (norm + sums.weighted) +
                   single * (rounding_square(problem) * (roundings * norm + absolute) +
                             sums.shifted + common_square(scratch, lse) * norm) +
-                  tiny),
+                  tiny + square(sums.flushed)),
         .lse = MODEL_MARGIN *
                sqrt(single * (square(lse) + square(highest) + adding + square(sums.logits))),
         .seen = sums.seen,
@@ -298,14 +321,6 @@ static double distance(const double *a, const double *b, int64_t dim)
     double sum = 0;
     for (int64_t c = 0; c < dim; c++)
         sum += isfinite(b[c]) ? square(a[c] - b[c]) : 0;
-    return sqrt(sum);
-}
-
-static double norm(const double *a, int64_t dim)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < dim; c++)
-        sum += isfinite(a[c]) ? square(a[c]) : 0;
     return sqrt(sum);
 }
 

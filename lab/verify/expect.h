@@ -37,6 +37,9 @@
  * out where it is in doubt which way a comparison, floor() or int() of an expression goes: its
  * budgets are infinite, its LSE is NaN here, and left_out counts it.
  *
+ * A weight below the normal numbers of float32, beside a much heavier sink say, may as well be 0:
+ * the model has the term (sum p_j |v_j|)^2 over such keys.
+ *
  * A row is weightless that sees keys, all of them with logits of -infinity: O = 0 and LSE =
  * -infinity are heed's convention, NaN comes of the formula. Of heed's own kernels the budgets are
  * 0 there. Of others' they are infinite, but each element of O must be 0 or NaN, and the LSE

@@ -100,6 +100,21 @@ static void refuses_operands_that_do_not_fit(void **state)
     EXPECT(state, lines);
 }
 
+/* Words that files say themselves, on kernels that take them. */
+static void computes_with_operands(void **state)
+{
+    static const run_heed_row lines[] = {
+        { RUN "--bias bias.npy --shown bytes.npy --sinks sinks.npy --out O.npy", 0,
+          "bias=f16:hq sinks=h shown=bytes:bq", NULL },
+        { RUN "--shown bits.npy --starts starts.npy", 0, "starts=q shown=bits:q", NULL },
+        { RUN "--slopes slopes.npy --words 'softcap=5 align=br'", 0, "softcap=5 alibi=bh align=br",
+          NULL },
+        { RUN "--array t=table.npy --words 'visible=t[batch,k]>0 score=s*2'", 0,
+          "array=t:i32:2x9 score=s*2 visible=t[batch,k]>0", NULL },
+    };
+    EXPECT(state, lines);
+}
+
 static void read_array(void **state, const char *name, lab_tensor *tensor)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -295,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_arrays_that_do_not_fit),
         cmocka_unit_test(refuses_operands_that_do_not_fit),
+        cmocka_unit_test(computes_with_operands),
         cmocka_unit_test(computes_attention),
         cmocka_unit_test(knows_both_layouts),
         cmocka_unit_test(agrees_with_a_real_model),

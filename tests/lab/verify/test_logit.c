@@ -323,6 +323,38 @@ static void test_rows_near_a_step_are_left_out(void **state)
     assert_int_equal(left_out("b1 h1 s64 d16 f32 score=s*1e7-floor(s*1e7)", &rows), 64);
 }
 
+/* The allowed error of the first row as a part of its norm, with a sink of @sink. */
+static double relative_budget(float sink)
+{
+    heed_problem problem = parsed("b1 h1 s1/64 d16 f32 sinks");
+    lab_values values;
+    lab_expect *expect;
+    double norm = 0;
+    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+    assert_int_equal(lab_values_create(&values, &problem), HEED_OK);
+    lab_inputs_fill(lab_inputs_find("normal"), &values, 1);
+    *(float *)lab_values_data(&values, LAB_SINKS) = sink;
+    heed_buffers data = lab_values_buffers(&values);
+    const lab_sampling sampling = { .seed = 1, .work = 1 << 24, .threads = 1, .own = true };
+    assert_int_equal(lab_expect_create(&expect, &problem, &data, &sampling), HEED_OK);
+    for (int64_t i = 0; i < problem.dim_v; i++)
+        norm += expect->o[i] * expect->o[i];
+    double relative = expect->o_budget[0] / sqrt(norm);
+    lab_expect_destroy(expect);
+    lab_values_destroy(&values);
+    return relative;
+}
+
+/* Beside a heavy sink all keys are light, and their errors count as ever; weights that float32 has
+ * no normal numbers for may be lost. */
+static void test_light_keys_beside_a_sink(void **state)
+{
+    double usual = relative_budget(-3);
+    assert_true(usual > 1e-7 && usual < 1e-5);
+    assert_true(relative_budget(60) > usual / 2 && relative_budget(60) < 20 * usual);
+    assert_true(relative_budget(95) > 0.5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_expressions_by_hand),
         cmocka_unit_test(test_expressions_as_the_library),
         cmocka_unit_test(test_rows_near_a_step_are_left_out),
+        cmocka_unit_test(test_light_keys_beside_a_sink),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
