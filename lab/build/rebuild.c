@@ -222,8 +222,8 @@ static bool rebuild_on_device(lab_rebuild *it)
         snprintf(why, sizeof why, "how its code is launched is not understood: %.80s", bad);
         return fail(it, why);
     }
-    char *text = lab_build_kernel(it->library->sources, it->launched.source, it->code, why,
-                                  sizeof why);
+    char *text = lab_build_kernel(it->library->sources, it->problem, it->launched.source, it->code,
+                                  why, sizeof why);
     bool done = text ? compile_code(it, text) : fail(it, why);
     free(text);
     return done;

@@ -14,10 +14,10 @@ const lab_record_library *lab_build_sources(void);
 void lab_build_describe(const lab_record_trial *trial, lab_record_described *described);
 
 /* text.c: lab_build_kernel() writes the device source @text, or if that is NULL that of
- * the file @name of @sources, with the headers of @sources in the place of its #include lines, to a
- * new text, to be freed by the caller. NULL, with the reason in @why, if a file is missing or
+ * the file @name of @sources, with the headers of @sources and the steps of @problem, normalized, in
+ * the place of its #include lines, to a new text, to be freed by the caller. NULL, with the reason in @why, if a file is missing or
  * kernels are launched with other arguments now than @sources says. */
-char *lab_build_kernel(const lab_record_library *sources, const char *name, const char *text,
-                       char *why, size_t size);
+char *lab_build_kernel(const lab_record_library *sources, const heed_problem *problem,
+                       const char *name, const char *text, char *why, size_t size);
 
 #endif /* LAB_BUILD_SOURCES_H */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/score.h"
 #include "sources.h"
 
 #define FOLDER "src/cuda/kernels/"
@@ -79,8 +80,12 @@ static bool is_same_launch(const lab_record_library *sources, const char **name)
 #define HEADERS_MAX 64
 #define NAME_SIZE 64
 
+/* The header that is made of a problem. */
+#define PROGRAM "program.cuh"
+
 typedef struct amalgam {
     const lab_record_library *sources;
+    const char *program; /* the text of PROGRAM */
     char *text;
     size_t length, room;
     char done[HEADERS_MAX][NAME_SIZE]; /* headers that are in it */
@@ -133,6 +138,13 @@ static bool is_new(amalgam *it, const char *name)
     return true;
 }
 
+static const char *header_of(const amalgam *it, const char *name)
+{
+    if (it->count == HEADERS_MAX)
+        return NULL;
+    return strcmp(name, PROGRAM) == 0 ? it->program : find(it->sources, name);
+}
+
 /* Adds @text. Headers include each other, but each comes once, so that this ends. */
 static bool add_text(amalgam *it, const char *text) /* NOLINT(misc-no-recursion) */
 {
@@ -144,7 +156,7 @@ static bool add_text(amalgam *it, const char *text) /* NOLINT(misc-no-recursion)
             if (!add(it, line, length))
                 return false;
         } else if (is_new(it, name)) {
-            const char *header = it->count < HEADERS_MAX ? find(it->sources, name) : NULL;
+            const char *header = header_of(it, name);
             if (!header)
                 snprintf(it->missing, sizeof it->missing, "%s", name);
             if (!header || !add_text(it, header))
@@ -155,10 +167,18 @@ static bool add_text(amalgam *it, const char *text) /* NOLINT(misc-no-recursion)
     return true;
 }
 
-char *lab_build_kernel(const lab_record_library *sources, const char *name, const char *text,
-                       char *why, size_t size)
+/* The text of PROGRAM for @problem, to be freed by the caller; NULL: not enough memory. */
+static char *program_of(const heed_problem *problem)
 {
-    amalgam it = { .sources = sources, .missing = "" };
+    char *text = calloc(1, HEED_CUDA_PROGRAM_SIZE);
+    if (text)
+        heed_cuda_print_program(problem, text, HEED_CUDA_PROGRAM_SIZE);
+    return text;
+}
+
+char *lab_build_kernel(const lab_record_library *sources, const heed_problem *problem,
+                       const char *name, const char *text, char *why, size_t size)
+{
     const char *changed = NULL;
     text = text ? text : name ? find(sources, name) : NULL;
     if (!text) {
@@ -169,7 +189,11 @@ char *lab_build_kernel(const lab_record_library *sources, const char *name, cons
         snprintf(why, size, "what kernels are launched with has changed since (%s)", changed);
         return NULL;
     }
-    if (add_text(&it, text))
+    char *program = program_of(problem);
+    amalgam it = { .sources = sources, .program = program, .missing = "" };
+    bool done = program && add_text(&it, text);
+    free(program);
+    if (done)
         return it.text;
     if (*it.missing)
         snprintf(why, size, "there is no header %s of that day", it.missing);

@@ -181,12 +181,14 @@ static void refused_sources(void **state)
 static const char *const kernels[] = { "fwd_any_sm80_naive", "fwd_16bit_sm80_mma",
                                        "fwd_16bit_sm90_wgmma" };
 
-/* A trial of @kernel as the board gets it. */
-static void describe(const char *kernel, heed_problem *problem, lab_launched *launched)
+/* A trial of @kernel on @spec as the board gets it. */
+static void describe(const char *kernel, const char *spec, heed_problem *problem,
+                     lab_launched *launched)
 {
     static lab_record_described described;
     const char *bad = "";
-    assert_int_equal(heed_problem_parse(problem, "b2 h8 s512 d64 f16"), HEED_OK);
+    assert_int_equal(heed_problem_parse(problem, spec), HEED_OK);
+    assert_int_equal(heed_problem_normalize(problem, problem), HEED_OK);
     const lab_record_trial trial = {
         .candidate = { .kernel = kernel },
         .problem = problem,
@@ -202,48 +204,58 @@ static void describe(const char *kernel, heed_problem *problem, lab_launched *la
     assert_in_range(described.artifact.registers, 16, 255);
 }
 
-/* Of the words comes the same code as of the kernel itself. */
+/* Compiles the source of the kernel as the words of its launch say, and compares the code with that
+ * of the kernel itself. */
+static void compare_code(const char *kernel, const char *spec, const char *runner)
+{
+    heed_problem problem;
+    heed_cuda_facts facts;
+    heed_cubin cubin;
+    lab_launched launched;
+    lab_trial_outcome outcome;
+    lab_code code;
+    char why[256];
+    describe(kernel, spec, &problem, &launched);
+    char *text = lab_build_kernel(lab_build_sources(), &problem, launched.source, NULL, why,
+                                  sizeof why);
+    if (!text)
+        fail_msg("%s: %s", kernel, why);
+    assert_null(strstr(text, "#include \""));
+    const lab_limits limits = { .compile_seconds = 300 };
+    const lab_candidate candidate = { .name = kernel,
+                                      .language = LAB_LANGUAGE_CUDA,
+                                      .source = text,
+                                      .source_size = strlen(text),
+                                      .knobs = launched.knobs,
+                                      .knob_count = launched.knob_count,
+                                      .launch = launched.launch,
+                                      .problem = &problem };
+    if (!lab_compile_cuda(&candidate, &limits, runner, 90, &code, &outcome))
+        fail_msg("%s on '%s': %s\n%s", kernel, spec, outcome.text, code.log);
+    assert_int_equal(heed_cuda_facts_find(kernel, &problem, 90, &facts), HEED_OK);
+    heed_build build = heed_cuda_facts_build(&facts, 90);
+    build.fresh = true;
+    assert_int_equal(heed_jit_build(&build, &cubin), HEED_OK);
+    assert_int_equal(code.size, cubin.size);
+    assert_memory_equal(code.data, cubin.data, cubin.size);
+    heed_cubin_free(&cubin);
+    lab_code_free(&code);
+    free(text);
+}
+
 static void device_code_is_the_same(void **state)
 {
-    char runner[PATH_MAX], why[256];
+    static const char *const specs[] = { "b2 h8 s512 d64 f16", "b2 h8 s512 d64 f16 causal alibi" };
+    char runner[PATH_MAX];
     lab_trial_outcome outcome;
     const heed_nvrtc *nvrtc;
     (void)state;
     if (heed_nvrtc_get(&nvrtc) != HEED_OK)
         skip();
     assert_true(lab_program_find(LAB_RUNNER_CUDA, runner, &outcome));
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        heed_problem problem;
-        heed_cuda_facts facts;
-        heed_cubin cubin;
-        lab_launched launched;
-        lab_code code;
-        describe(kernels[i], &problem, &launched);
-        char *text = lab_build_kernel(lab_build_sources(), launched.source, NULL, why, sizeof why);
-        if (!text)
-            fail_msg("%s: %s", kernels[i], why);
-        assert_null(strstr(text, "#include \""));
-        const lab_limits limits = { .compile_seconds = 300 };
-        const lab_candidate candidate = { .name = kernels[i],
-                                          .language = LAB_LANGUAGE_CUDA,
-                                          .source = text,
-                                          .source_size = strlen(text),
-                                          .knobs = launched.knobs,
-                                          .knob_count = launched.knob_count,
-                                          .launch = launched.launch,
-                                          .problem = &problem };
-        if (!lab_compile_cuda(&candidate, &limits, runner, 90, &code, &outcome))
-            fail_msg("%s: %s\n%s", kernels[i], outcome.text, code.log);
-        assert_int_equal(heed_cuda_facts_find(kernels[i], &problem, 90, &facts), HEED_OK);
-        heed_build build = heed_cuda_facts_build(&facts, 90);
-        build.fresh = true;
-        assert_int_equal(heed_jit_build(&build, &cubin), HEED_OK);
-        assert_int_equal(code.size, cubin.size);
-        assert_memory_equal(code.data, cubin.data, cubin.size);
-        heed_cubin_free(&cubin);
-        lab_code_free(&code);
-        free(text);
-    }
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        for (size_t j = 0; j < sizeof specs / sizeof *specs; j++)
+            compare_code(kernels[i], specs[j], runner);
 }
 
 /* Sources of another day: today's with one file changed, or left out. */
@@ -260,7 +272,9 @@ static char *with(const char *path, const char *text, char *why, size_t size)
             files[then.count].text = text;
         then.count += !is || text;
     }
-    char *made = lab_build_kernel(&then, "attn_mma.cu", NULL, why, size);
+    heed_problem problem;
+    assert_int_equal(heed_problem_parse(&problem, "b2 h8 s512 d64 f16"), HEED_OK);
+    char *made = lab_build_kernel(&then, &problem, "attn_mma.cu", NULL, why, size);
     free(files);
     return made;
 }

@@ -30,6 +30,8 @@ void emulated_needs(lab_needs *needs)
 static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
 {
     emulated *it = data;
+    if (!it->changes && heed_cuda_needs_of(problem).any)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "compiled without steps");
     it->problem = *problem;
     emulated_needs(needs);
     return HEED_OK;

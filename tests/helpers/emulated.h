@@ -11,10 +11,12 @@
 #include "emulator/kernel.h"
 #include "lab/verify/verify.h"
 
-/* A kernel, how many blocks share the keys, and what came of its runs. */
+/* A kernel, how many blocks share the keys, and the results of its runs. */
 typedef struct emulated {
     const emulated_config *config;
     unsigned splits;
+    bool changes; /* it is compiled with the steps (score.h) of the problems that it gets; false:
+                     without any, and refuses problems that have some */
     heed_problem problem;
     unsigned runs;
     uint64_t conflicts; /* of all runs */
@@ -23,8 +25,8 @@ typedef struct emulated {
     char worst[EMULATOR_TEXT_SIZE];
 } emulated;
 
-/* emulated_subject() returns @it, whose first two members are set, as a subject. It is launched on
- * an imaginary device, with what its splits leave merged both ways, by the last block and by a
+/* emulated_subject() returns @it, whose first three members are set, as a subject. It is launched
+ * on an imaginary device, with what its splits leave merged both ways, by the last block and by a
  * second kernel, which must agree. */
 lab_subject emulated_subject(emulated *it);
 

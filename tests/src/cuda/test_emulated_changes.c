@@ -443,6 +443,7 @@ static int64_t run_one(const emulated_change *change, size_t shape)
     open_scene(&s, change, shape);
     expect(&s);
     emulated it = { .config = &change->config,
+                    .changes = true,
                     .splits = change->config.aligned->combine ? shapes[shape].splits : 1 };
     const lab_subject subject = emulated_subject(&it);
     assert_int_equal(subject.prepare(subject.data, &s.problem, &needs), HEED_OK);
