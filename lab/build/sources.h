@@ -13,10 +13,11 @@ const lab_record_library *lab_build_sources(void);
  * came of compiling it if that is in the cache of compiled kernels, for lab_record_describe(). */
 void lab_build_describe(const lab_record_trial *trial, lab_record_described *described);
 
-/* text.c: lab_build_kernel() writes the device source @text, or if that is NULL that of
- * the file @name of @sources, with the headers of @sources and the steps of @problem, normalized, in
- * the place of its #include lines, to a new text, to be freed by the caller. NULL, with the reason in @why, if a file is missing or
- * kernels are launched with other arguments now than @sources says. */
+/* text.c: lab_build_kernel() writes the device source @text, or if that is NULL that of the file
+ * @name of @sources, to a new text, to be freed by the caller. The headers of @sources and the
+ * steps of @problem, normalized, take the place of its #include lines. Returns NULL, with the
+ * reason in @why, if a file is missing or kernels are launched with other arguments now than
+ * @sources says. */
 char *lab_build_kernel(const lab_record_library *sources, const heed_problem *problem,
                        const char *name, const char *text, char *why, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/score.h"
 #include "sources.h"
+#include "src/cuda/score.h"
 
 #define FOLDER "src/cuda/kernels/"
 
