@@ -59,11 +59,8 @@ typedef struct heed_cuda_args {
     unsigned *arrived;  /* with splits: [heads][blocks], of how many the parts are there; zeros
                            before and after. NULL: parts are merged by a launch of their own */
     heed_cuda_strides q_stride, k_stride, v_stride, o_stride;
-    long long visible; /* query i sees the keys j < i + visible; without a mask it is unused, */
-    long long hidden;  /* of those the keys j >= i + hidden, if the mask hides first keys, */
-    long long first;   /* and where there are chunks, those of the chunk that i + first is in */
-    heed_cuda_divisor chunk;
-    unsigned rows; /* seq_q * group, below 2^31 */
+    long long visible; /* query i sees the keys j < i + visible; without a mask it is unused */
+    unsigned rows;     /* seq_q * group, below 2^31 */
     unsigned seq_q;
     unsigned seq_k;
     unsigned heads; /* batch * heads_kv */
@@ -76,6 +73,10 @@ typedef struct heed_cuda_args {
     unsigned blocks;           /* of rows, per key/value head */
     float scale;               /* of the logits, without its sign, times log2(e) */
     unsigned negate;           /* 1: the scale is negative */
+    long long hidden;          /* of the visible keys, query i does not see those before i + hidden,
+                                  if the mask hides first keys, */
+    long long first;           /* and, if there are chunks, those outside the chunk of i + first */
+    heed_cuda_divisor chunk;
 #if !defined __CUDACC__ || HEED_CHANGES
     heed_cuda_changes changes; /* only what is compiled for them is told of them */
 #endif
