@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lab/bench/match.h"
+#include "lab/inspect/roofline.h"
 #include "src/cuda/gpu.h"
 #include "src/measure.h"
 
@@ -142,13 +143,14 @@ double lab_bench_device_floor(const lab_bench *bench, const lab_bench_row *row)
 {
     const heed_problem *problem = &row->source->problem;
     heed_device_limits limits = heed_device_get_limits(bench->context);
-    double bytes = heed_problem_bytes(problem);
+    const lab_work work = lab_roofline_work(problem);
     double cache = (double)heed_device_cache(bench->context);
     double compute = 0, move = 0;
     double matrix = heed_gpu_get_rates(heed_device_arch(bench->context)).matrix;
     if (matrix > 0 && limits.clock_hz > 0)
-        compute = row->flops / (matrix * limits.clock_hz * limits.multiprocessors);
-    if (limits.bandwidth > 0 && cache > 0 && bytes * (double)row->copies > 2 * cache)
-        move = (1 - CACHED_SHARE) * bytes / limits.bandwidth;
+        compute = work.flops / (matrix * limits.clock_hz * limits.multiprocessors);
+    if (limits.bandwidth > 0 && cache > 0 &&
+        heed_problem_bytes(problem) * (double)row->copies > 2 * cache)
+        move = (1 - CACHED_SHARE) * work.bytes / limits.bandwidth;
     return (compute > move ? compute : move) / SHEET_SLACK;
 }

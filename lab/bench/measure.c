@@ -111,7 +111,7 @@ static heed_status sample_alone(lab_bench *bench, lab_bench_row *row, lab_bench_
 static void doubt(lab_bench *bench, lab_bench_row *row)
 {
     heed_type type = row->source->problem.type;
-    double rate = row->flops / row->summary.p50;
+    double rate = lab_roofline_work(&row->source->problem).flops / row->summary.p50;
     double floor = lab_bench_device_floor(bench, row);
     if (!bench->replay) {
         row->ceiling = lab_bench_ceiling(bench, type, false);

@@ -1,8 +1,10 @@
 /*
  * roofline.c - the least time that a device needs for a problem, and which of its units binds
  */
-#include "roofline.h"
+#include <string.h>
+
 #include "base/planner.h"
+#include "roofline.h"
 
 #define CALL_SECONDS 1e-8 /* a call of a function that does nothing takes longer */
 
@@ -20,11 +22,37 @@ static double seconds_of(double work, double rate)
     return rate > 0 ? work / rate : 0;
 }
 
-/* Pairs of a query and a key that it sees. */
-static double visible_pairs(const heed_problem *problem)
+/* Do values of the problem decide which keys are hidden? Then the problem alone does not say how
+ * many there are. */
+static bool hides_by_values(const heed_problem *problem)
+{
+    return problem->starts.type || problem->shown.type || problem->visible[0];
+}
+
+/* The bytes that a call needs if values hide all keys: those values, and O. */
+static double bytes_of_hidden(const heed_problem *problem)
+{
+    heed_problem with = *problem, without;
+    with.bias = with.slopes = with.sinks = (heed_operand){ 0 };
+    memset(with.arrays, 0, sizeof with.arrays);
+    memset(with.score, 0, sizeof with.score);
+    memset(with.visible, 0, sizeof with.visible);
+    without = with;
+    without.starts = without.shown = (heed_operand){ 0 };
+    double o = (double)problem->batch * (double)problem->seq_q * (double)problem->heads_q *
+               (double)problem->dim_v;
+    return heed_problem_bytes(&with) - heed_problem_bytes(&without) +
+           o * (double)heed_type_size(problem->type);
+}
+
+lab_work lab_roofline_work(const heed_problem *problem)
 {
     double width = (double)problem->dim_qk + (double)problem->dim_v;
-    return heed_problem_flops(problem) / (2 * width);
+    if (hides_by_values(problem))
+        return (lab_work){ .bytes = bytes_of_hidden(problem) };
+    return (lab_work){ .flops = heed_problem_flops(problem),
+                       .pairs = heed_problem_flops(problem) / (2 * width),
+                       .bytes = heed_problem_bytes(problem) };
 }
 
 /* The longest of the units but @without. */
@@ -39,14 +67,14 @@ static lab_roof longest(const lab_floor *floor, lab_roof without)
 
 lab_floor lab_roofline_floor(const heed_problem *problem, const lab_ceilings *ceilings)
 {
-    double pairs = visible_pairs(problem), bytes = heed_problem_bytes(problem);
-    bool fits = bytes <= ceilings->cache_bytes && ceilings->cache > 0;
-    lab_floor floor = { .units = { [LAB_ROOF_MATRIX] = seconds_of(heed_problem_flops(problem),
+    const lab_work work = lab_roofline_work(problem);
+    bool fits = heed_problem_bytes(problem) <= ceilings->cache_bytes && ceilings->cache > 0;
+    lab_floor floor = { .units = { [LAB_ROOF_MATRIX] = seconds_of(work.flops,
                                                                   ceilings->matrix[problem->type]),
-                                   [LAB_ROOF_EXP] = seconds_of(pairs, ceilings->exp),
-                                   [LAB_ROOF_FMA] = seconds_of(pairs, ceilings->fma),
-                                   [LAB_ROOF_MEMORY] = seconds_of(bytes, ceilings->memory),
-                                   [LAB_ROOF_CACHE] = seconds_of(bytes, ceilings->cache),
+                                   [LAB_ROOF_EXP] = seconds_of(work.pairs, ceilings->exp),
+                                   [LAB_ROOF_FMA] = seconds_of(work.pairs, ceilings->fma),
+                                   [LAB_ROOF_MEMORY] = seconds_of(work.bytes, ceilings->memory),
+                                   [LAB_ROOF_CACHE] = seconds_of(work.bytes, ceilings->cache),
                                    [LAB_ROOF_LAUNCH] = ceilings->launch } };
     floor.cold_binds = longest(&floor, LAB_ROOF_CACHE);
     floor.hot_binds = longest(&floor, fits ? LAB_ROOF_MEMORY : LAB_ROOF_CACHE);

@@ -13,6 +13,9 @@
  *     memory   Q, K, V and O once, where they do not fit in the cache or are not there yet
  *     cache    the same out of the cache
  *     launch   from one kernel to the next
+ *
+ * Where values hide keys (starts, shown, an expression for visible), they may hide all: no pair is
+ * counted, and of bytes those of starts and shown, and O.
  */
 #ifndef LAB_ROOFLINE_H
 #define LAB_ROOFLINE_H
@@ -58,6 +61,15 @@ typedef struct lab_ceilings {
     double launch;                     /* seconds */
 } lab_ceilings;
 
+/* What no exact kernel can leave out. */
+typedef struct lab_work {
+    double flops, pairs, bytes;
+} lab_work;
+
+/* lab_roofline_work() returns that of @problem, which heed_problem_parse() or
+ * heed_problem_normalize() has made. */
+lab_work lab_roofline_work(const heed_problem *problem);
+
 typedef struct lab_floor {
     double units[LAB_ROOFS]; /* seconds that each needs */
     double cold, hot;        /* the floor, with tensors out of memory, and out of the cache as far
@@ -65,8 +77,8 @@ typedef struct lab_floor {
     lab_roof cold_binds, hot_binds;
 } lab_floor;
 
-/* lab_roofline_floor() returns the floor of @problem, which heed_problem_parse() or
- * heed_problem_normalize() has made. A problem with nothing to compute needs its launch. */
+/* lab_roofline_floor() returns the floor of @problem, likewise. A problem with nothing to compute
+ * needs its launch. */
 lab_floor lab_roofline_floor(const heed_problem *problem, const lab_ceilings *ceilings);
 
 /* lab_roofline_allows() says whether a call on @problem can take @seconds, with tensors out of

@@ -45,6 +45,29 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
+/* Values may hide all keys: their own bytes are left, and O's. */
+static void test_floors_of_values(void **state)
+{
+    static const struct {
+        const char *spec;
+        double bytes;
+    } rows[] = {
+        { "b2 h3 s64 d16 f16 starts=q", 64.0 * 4 + 2 * 3 * 64 * 16 * 2 },
+        { "b2 h3 s64 d16 f16 shown=bytes:hq", 3.0 * 64 * 64 + 2 * 3 * 64 * 16 * 2 },
+        { "b2 h3 s64 d16 f16 shown=bytes:hq bias=f16:q", 3.0 * 64 * 64 + 2 * 3 * 64 * 16 * 2 },
+        { "b2 h3 s64 d16 f16 visible=k%2==0", 2 * 3 * 64 * 16 * 2 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        lab_floor f = floor_of(rows[i].spec, &round_figures);
+        if (!near(f.units[LAB_ROOF_MEMORY], rows[i].bytes / 1e9))
+            fail_msg("%s: %.9g bytes", rows[i].spec, f.units[LAB_ROOF_MEMORY] * 1e9);
+        assert_true(f.units[LAB_ROOF_MATRIX] == 0 && f.units[LAB_ROOF_EXP] == 0);
+    }
+    /* A bias hides nothing by its type. */
+    assert_true(floor_of("b1 h1 s64 d16 f16 bias=f16", &round_figures).units[LAB_ROOF_MATRIX] > 0);
+}
+
 static void test_floors_by_hand(void **state)
 {
     /* 64 x 64 pairs, 4 x 16 operations each; 4 x 64 x 16 x 2 bytes */
@@ -282,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floors_by_hand),
+        cmocka_unit_test(test_floors_of_values),
         cmocka_unit_test(test_what_binds),
         cmocka_unit_test(test_features_of_a_cpu),
         cmocka_unit_test_setup_teardown(test_file_comes_back, scratch_open, scratch_close),
