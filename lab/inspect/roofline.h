@@ -61,7 +61,7 @@ typedef struct lab_ceilings {
     double launch;                     /* seconds */
 } lab_ceilings;
 
-/* What no exact kernel can leave out. */
+/* The work that no exact kernel can leave out. */
 typedef struct lab_work {
     double flops, pairs, bytes;
 } lab_work;
