@@ -175,7 +175,7 @@ HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
 {
     ptx_cp_async_wait(HEED_STAGES - 2);
-    if (HEED_MASKED && (HEED_HIDES || (!fast && is_partial(w, j))) && !ABLATED(ABLATE_NO_STAGING))
+    if (HEED_MASKED && !HEED_HIDES && !fast && is_partial(w, j) && !ABLATED(ABLATE_NO_STAGING))
         clean_v(&w->at, stage_of(w, j) + K_BYTES, w->bad_smem, tile_key(&w->at, j));
     group_barrier(&w->at);
     load_step(w, j + HEED_STAGES - 1, fast, aligned);
@@ -198,7 +198,7 @@ HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
     return direct_source(w, w->v, 2 * w->args->v_stride.seq, j,
-                         HEED_MASKED && (HEED_HIDES || (!fast && is_partial(w, j))));
+                         HEED_MASKED && !HEED_HIDES && !fast && is_partial(w, j));
 #else
     (void)fast;
     return stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16);
@@ -384,10 +384,12 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
 /* Stores what the first group has. */
 HEED_DEVICE void store(const walk *w, const place *at, state *st, const int aligned)
 {
+    if (HEED_HIDES)
+        mark_not_finite(st);
     normalize(st);
     if (HEED_MASKED && HEED_KEY_GROUPS == 1 && ABLATED(ABLATE_NO_STAGING))
         ptx_barrier(); /* values were looked at after the last one */
-    if (HEED_MASKED)
+    if (HEED_MASKED && !HEED_HIDES)
         spoil(w->args, at, st, w->bad_smem);
     if (w->args->splits.value > 1) {
         store_partial(w->args, at, st);

@@ -122,6 +122,8 @@ HEED_DEVICE int compute_item(walk *w)
     if (HEED_NEGATE)
         negate_q(w);
     walk_tiles(w, &st);
+    if (HEED_HIDES)
+        mark_not_finite(&st);
     if (PLACED_ANEW)
         find_thread(&w->at);
     if (TEAMS > 1)

@@ -86,9 +86,6 @@ HEED_DEVICE void normalize(state *st)
     }
 }
 
-/* May rows not see their columns' first bad keys, but others? */
-#define LOSES_ROWS (HEED_HIDES_FIRST || HEED_HIDES)
-
 /* Makes NaN what depends on a value of V that clean_v() took out. */
 HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u32 bad_smem)
 {
@@ -99,7 +96,7 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
         least = bad[i / 2][i % 2] < least ? bad[i / 2][i % 2] : least;
     }
     /* Where rows may have to be made anew, all lanes go on that have some of theirs. */
-    if (LOSES_ROWS ? !ptx_vote_any(least != NO_KEY) : least == NO_KEY)
+    if (HEED_HIDES_FIRST ? !ptx_vote_any(least != NO_KEY) : least == NO_KEY)
         return;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
@@ -107,10 +104,10 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
         for (int h = 0; h < 2; h++) {
             /* A row without any weight is zero, whatever its values are. One that does not see a
              * column's first bad key may see another one: its sum becomes NaN, so that it is made
-             * anew. So it is where steps may hide any key. */
+             * anew. */
             key_range seen = row_keys(args, at, mt, h);
             u32 limit = st->sum[mt][h] == 0.0f ? 0 : seen.end;
-            float unsure = HEED_HIDES && least < limit ? 1.0f : 0.0f;
+            float unsure = 0.0f;
             HEED_UNROLL
             for (int i = 0; i < V8 * 2; i++) {
                 if (bad[i / 2][i % 2] < limit)
@@ -118,7 +115,7 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
                 if (HEED_HIDES_FIRST && bad[i / 2][i % 2] < seen.begin)
                     unsure = 1.0f;
             }
-            if (!LOSES_ROWS)
+            if (!HEED_HIDES_FIRST)
                 continue;
             unsure = ptx_max(unsure, ptx_shfl_xor(unsure, 1));
             unsure = ptx_max(unsure, ptx_shfl_xor(unsure, 2));

@@ -13,8 +13,8 @@
  * @c from there, a constant. @whole: all keys of the tile exist. @pairs: the first key and @c / 2
  * * 2 are even, and operands may be read two keys at a time. Here is what the printed steps call.
  *
- * Keys that are hidden take no part, whatever V has for them: kernels under HEED_HIDES take what is
- * not finite out of all tiles of V, and make rows anew that may see it.
+ * Keys that are hidden take no part, whatever V has for them: kernels under HEED_HIDES make rows
+ * anew whose results are not finite.
  */
 #ifndef HEED_SCORE_CUH
 #define HEED_SCORE_CUH

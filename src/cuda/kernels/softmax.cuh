@@ -82,6 +82,19 @@ HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
 #endif
 }
 
+/* Makes NaN the sums of rows whose results are not all finite, before they are normalized, so that
+ * they are made anew: a value that is not finite, of a key that steps hide, may be the cause. */
+HEED_DEVICE void mark_not_finite(state *st)
+{
+    HEED_UNROLL
+    for (int i = 0; i < 2 * ROWS16; i++) {
+        HEED_UNROLL
+        for (int j = 0; j < 2 * V8; j++)
+            st->sum[i / 2][i % 2] = ptx_fma(st->o[i / 2][j / 2][i % 2 * 2 + j % 2], 0.0f,
+                                            st->sum[i / 2][i % 2]);
+    }
+}
+
 /* The keys that row g (@h 0) or g + 8 (1) of 16 sees. */
 HEED_DEVICE key_range row_keys(const heed_cuda_args *args, const place *at, int mt, int h)
 {

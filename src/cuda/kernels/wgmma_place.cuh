@@ -10,9 +10,10 @@
 #include "score.cuh"
 #include "wgmma_sizes.cuh"
 
-/* So many of the block's tiles are to be cleaned, those that a mask cuts through: all of them where
- * steps may hide any key. */
-#define CLEANED(at) (HEED_HIDES ? (at)->tiles : (at)->masked)
+/* So many of the block's tiles are to be cleaned, those that a mask cuts through. Where steps may
+ * hide any key, all of them would have to be: none is, and rows that meet what is not finite are
+ * made anew (mark_not_finite). */
+#define CLEANED(at) (HEED_HIDES ? 0 : (at)->masked)
 
 /* Where a thread is, and what its block works on. */
 typedef struct place {

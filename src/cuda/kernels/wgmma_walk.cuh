@@ -92,7 +92,7 @@ HEED_DEVICE void wait_keys(const tile *of)
 /* Waits for the values of @from, and for their cleaning if the block needs a mask for them. */
 HEED_DEVICE void wait_values(walk *w, const tile *from, int cleaned)
 {
-    if (HEED_MASKED && (HEED_HIDES || cleaned)) {
+    if (HEED_MASKED && !HEED_HIDES && cleaned) {
         ptx_mbarrier_wait(stage_barrier(V_CLEAN, w->clean.stage), w->clean.parity);
         ring_advance(&w->clean, HEED_KEY_GROUPS);
     } else {
