@@ -152,7 +152,8 @@ static int registers_of(const heed_problem *problem, const int *v)
     int rest = v[STEP_ORDER] == 2 ? 40 : 28;      /* order 2 makes scores again beside products */
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     int steps = needs.registers + (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) +
-                (needs.per_key ? v[TILE_KEYS] / 2 : 0);
+                (needs.per_key ? v[TILE_KEYS] / 2 : 0) +
+                (needs.ahead && needs.pairs ? v[TILE_KEYS] / 4 : 0);
     return heed_wgmma_value_columns(problem) / 2 + quarters[v[STEP_ORDER]] * v[TILE_KEYS] / 4 +
            rest + steps;
 }

@@ -542,13 +542,43 @@ static void print_load(const printer *p, const heed_step *load, bool in_row)
     PRINT(p, ")");
 }
 
+static heed_data type_of(const printer *p, int i)
+{
+    return p->program.sources[step_at(p, i)->value.whole].type;
+}
+
+/* Can the elements that step @i loads along keys be read ahead, as "bits", "bytes" or "halves"? Of
+ * others than bits those of the first such step: they take a register for each eight keys of a row.
+ * NULL: they cannot. */
+static const char *read_ahead(const printer *p, int i)
+{
+    static const char *const plural[] = { [HEED_DATA_BITS] = "bits",
+                                          [HEED_DATA_BYTES] = "bytes",
+                                          [HEED_DATA_F16] = "halves",
+                                          [HEED_DATA_BF16] = "halves" };
+    heed_data type = type_of(p, i);
+    const char *name = (size_t)type < sizeof plural / sizeof *plural ? plural[type] : NULL;
+    if (!(p->marks[i] & AS_PLACE) || type == HEED_DATA_BITS)
+        return p->marks[i] & AS_PLACE ? name : NULL;
+    for (int k = 0; k < i; k++)
+        if (p->marks[k] & AS_PLACE && type_of(p, k) != HEED_DATA_BITS && read_ahead(p, k))
+            return NULL;
+    return name;
+}
+
 static void print_along_keys(const printer *p, int i)
 {
-    heed_data type = p->program.sources[step_at(p, i)->value.whole].type;
+    heed_data type = type_of(p, i);
+    const char *name = elements[type].name;
     if (type == HEED_DATA_BITS)
-        PRINT(p, "step_key_bit(row->p%d, row->tile, row->within, c, row->left, whole)", i);
+        PRINT(
+            p,
+            "step_ahead_bit(&row->a%d, row->p%d, row->tile, row->within, c, row->left, whole, how)",
+            i, i);
+    else if (read_ahead(p, i))
+        PRINT(p, "step_ahead_%s(&row->a%d, row->p%d, c, row->left, whole, how)", name, i, i);
     else
-        PRINT(p, "step_key_%s(row->p%d, c, row->left, whole, pairs)", elements[type].name, i);
+        PRINT(p, "step_key_%s(row->p%d, c, row->left, whole, how)", name, i);
 }
 
 static void print_rising(const printer *p, int i, const rising *number)
@@ -629,6 +659,8 @@ static void print_fields(const printer *p)
             PRINT(p, "    float u%d;\n", i);
         if (p->marks[i] & AS_PLACE)
             PRINT(p, "    const u8 *p%d;\n", i);
+        if (read_ahead(p, i))
+            PRINT(p, "    step_ahead a%d;\n", i);
     }
     PRINT(p, "} score_row;\n\n");
 }
@@ -637,21 +669,29 @@ static void print_fields(const printer *p)
 static void print_row_place(const printer *p, int i)
 {
     const heed_step *load = step_at(p, i);
-    heed_data type = p->program.sources[load->value.whole].type;
+    heed_data type = type_of(p, i);
+    const char *ahead = read_ahead(p, i);
     PRINT(p, "    row.p%d = ", i);
     print_place(p, load, true);
     if (type != HEED_DATA_BITS)
         PRINT(p, " + %du * (u64)(tile + within)", elements[type].size);
     PRINT(p, ";\n");
+    if (ahead)
+        PRINT(p, "    if (how & STEP_AHEAD)\n        step_read_%s(&row.a%d, row.p%d%s, whole);\n",
+              ahead, i, i,
+              type == HEED_DATA_BITS ? ", tile, row.left + (i32)within" : ", row.left");
 }
 
 static void print_row(const printer *p)
 {
-    PRINT(p, "HEED_DEVICE score_row score_row_of(const heed_cuda_args *args, u32 batch, u32 head,\n"
-             "                                   u32 query, u32 tile, u32 within)\n{\n"
-             "    score_row row;\n    row.tile = tile;\n    row.within = within;\n"
-             "    row.left = (i32)(args->seq_k - tile - within);\n"
-             "    (void)batch;\n    (void)head;\n    (void)query;\n");
+    PRINT(
+        p,
+        "HEED_DEVICE score_row score_row_of(const heed_cuda_args *args, u32 batch, u32 head,\n"
+        "                                   u32 query, u32 tile, u32 within, const int whole,\n"
+        "                                   const int how)\n{\n"
+        "    score_row row;\n    row.tile = tile;\n    row.within = within;\n"
+        "    row.left = (i32)(args->seq_k - tile - within);\n"
+        "    (void)batch;\n    (void)head;\n    (void)query;\n    (void)whole;\n    (void)how;\n");
     for (int i = 0; i < p->program.count; i++)
         if (p->marks[i] & IN_ROW && !is_constant(p, i))
             print_step(p, i, true);
@@ -676,7 +716,7 @@ static void print_head(const printer *p, const char *what)
 {
     PRINT(p,
           "HEED_DEVICE %s\n{\n    (void)args;\n    (void)row;\n    (void)c;\n"
-          "    (void)whole;\n    (void)pairs;\n",
+          "    (void)whole;\n    (void)how;\n",
           what);
 }
 
@@ -701,7 +741,7 @@ static void print_score(const printer *p)
 {
     bool done[HEED_STEPS_MAX] = { false };
     print_head(p, "float score_of(const heed_cuda_args *args, const score_row *row, float score,\n"
-                  "                           u32 c, const int whole, const int pairs)");
+                  "                           u32 c, const int whole, const int how)");
     for (int i = 0; i < p->term_count && p->in_unit; i++) {
         int other = -1;
         print_of_key(p, row_factor(p, p->terms[i].step, &other) >= 0 ? other : p->terms[i].step,
@@ -722,7 +762,7 @@ static void print_visible(const printer *p)
     bool done[HEED_STEPS_MAX] = { false };
     int visible = p->program.visible;
     print_head(p, "int is_visible(const heed_cuda_args *args, const score_row *row, u32 c,\n"
-                  "                           const int whole, const int pairs)");
+                  "                           const int whole, const int how)");
     if (visible >= 0)
         print_of_key(p, visible, done);
     PRINT(p, "    return ");
@@ -807,6 +847,7 @@ static void add_registers(const printer *p, heed_cuda_needs *needs)
     for (int i = 0; i < p->program.count; i++) {
         needs->registers += registers_of(p, i);
         loads = loads || p->marks[i] & AS_PLACE;
+        needs->ahead = needs->ahead || (read_ahead(p, i) && type_of(p, i) != HEED_DATA_BITS);
     }
     bool computes = needs->instructions > COMPUTING;
     needs->registers += (loads ? LOADING : 0) + (computes ? COMPUTING : 0) +

@@ -25,7 +25,8 @@ typedef struct heed_cuda_needs {
     int exponentials; /* operations of the special function units, */
     int registers;    /* and of a thread; */
     bool crowded;     /* more of them where other work goes on beside the scores, */
-    bool per_key;     /* and half of one for each key of a tile */
+    bool per_key;     /* and half of one for each key of a tile; */
+    bool ahead;       /* a quarter of one where elements are read ahead */
 } heed_cuda_needs;
 heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem);
 

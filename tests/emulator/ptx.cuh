@@ -222,6 +222,16 @@ HEED_DEVICE u32 ptx_ld_operand_4(const void *p)
     return r;
 }
 
+HEED_DEVICE u32 ptx_ld_ahead_2(const void *p)
+{
+    return ptx_ld_operand_2(p);
+}
+
+HEED_DEVICE u32 ptx_ld_ahead_4(const void *p)
+{
+    return ptx_ld_operand_4(p);
+}
+
 HEED_DEVICE heed_u32x2 ptx_ld_operand_8(const void *p)
 {
     heed_u32x2 r;
@@ -564,6 +574,8 @@ HEED_DEVICE u32 ptx_fma_f16x2(u32 x, u32 y, u32 z)
 #define ptx_ld_operand_1(p) (EMULATOR_HERE, ptx_ld_operand_1(p))
 #define ptx_ld_operand_2(p) (EMULATOR_HERE, ptx_ld_operand_2(p))
 #define ptx_ld_operand_4(p) (EMULATOR_HERE, ptx_ld_operand_4(p))
+#define ptx_ld_ahead_2(p) (EMULATOR_HERE, ptx_ld_ahead_2(p))
+#define ptx_ld_ahead_4(p) (EMULATOR_HERE, ptx_ld_ahead_4(p))
 #define ptx_ld_operand_8(p) (EMULATOR_HERE, ptx_ld_operand_8(p))
 #define ptx_ld_global_u16(p) (EMULATOR_HERE, ptx_ld_global_u16(p))
 #define ptx_ld_global_f32(p) (EMULATOR_HERE, ptx_ld_global_f32(p))

@@ -228,7 +228,7 @@ HEED_DEVICE plain_key plain_look(const heed_cuda_args *args, i64 q, i64 k, u32 b
     plain_key found;
     found.sees = key < end;
 #if HEED_MODIFIES || HEED_HIDES
-    score_row steps = find_score_row(args, batch, head, row, key / 32 * 32, key % 32);
+    score_row steps = find_score_row(args, batch, head, row, key / 32 * 32, key % 32, 1, 0);
     if (HEED_HIDES && found.sees)
         found.sees = is_visible(args, &steps, 0, 1, 0);
 #endif

@@ -207,6 +207,21 @@ HEED_DEVICE u32 ptx_ld_operand_4(const void *p)
     return r;
 }
 
+/* The same where they are written: what they read is on its way before what follows. */
+HEED_DEVICE u32 ptx_ld_ahead_2(const void *p)
+{
+    u16 r;
+    asm volatile("ld.global.u16 %0, [%1];" : "=h"(r) : "l"(p));
+    return r;
+}
+
+HEED_DEVICE u32 ptx_ld_ahead_4(const void *p)
+{
+    u32 r;
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(r) : "l"(p));
+    return r;
+}
+
 HEED_DEVICE heed_u32x2 ptx_ld_operand_8(const void *p)
 {
     heed_u32x2 r;

@@ -10,8 +10,13 @@
  *     is_visible    does the row see the key? HEED_HIDES
  *
  * Keys are told by the tile that they are in, the lane's first key within the tile, and an offset
- * @c from there, a constant. @whole: all keys of the tile exist. @pairs: the first key and @c / 2
- * * 2 are even, and operands may be read two keys at a time. Here is what the printed steps call.
+ * @c from there, a constant. @whole: all keys of the tile exist. @how has bits:
+ *
+ *     STEP_PAIRS    the first key and @c / 2 * 2 are even, and operands may be read two keys at a
+ * time STEP_AHEAD    score_row_of() reads elements of all the lane's keys, so that they are on
+ * their way while other work goes on; with STEP_PAIRS
+ *
+ * Here is what the printed steps call.
  *
  * Keys that are hidden take no part, whatever V has for them: kernels under HEED_HIDES make rows
  * anew whose results are not finite.
@@ -41,6 +46,9 @@
 #ifndef HEED_PAIRS
 #define HEED_PAIRS 0
 #endif
+
+#define STEP_PAIRS 1
+#define STEP_AHEAD 2
 
 #define LOG2_E 1.44269504088896f
 
@@ -135,57 +143,57 @@ HEED_DEVICE int step_bit(const void *p, u32 bit)
 /* ---- Elements of a row of keys ----
  *
  * @p is where the element of the lane's first key is, and @left so many keys are left from there
- * on; elements beyond read as 0. With @pairs, @c and the one beside it come in one load. */
+ * on; elements beyond read as 0. With STEP_PAIRS, @c and the one beside it come in one load. */
 
 /* Is the element at @c beyond the last key? Of a pair both are, or none. */
-HEED_DEVICE int is_beyond(u32 c, i32 left, const int whole, const int pairs)
+HEED_DEVICE int is_beyond(u32 c, i32 left, const int whole, const int how)
 {
-    return !whole && (i32)(pairs ? c / 2 * 2 : c) >= left;
+    return !whole && (i32)(how & STEP_PAIRS ? c / 2 * 2 : c) >= left;
 }
 
-HEED_DEVICE u32 step_key_word(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+HEED_DEVICE u32 step_key_word(const u8 *p, u32 c, i32 left, const int whole, const int how)
 {
-    if (is_beyond(c, left, whole, pairs))
+    if (is_beyond(c, left, whole, how))
         return 0;
-    if (pairs)
+    if (how & STEP_PAIRS)
         return ptx_ld_operand_8(p + (u64)(c / 2 * 8)).v[c % 2];
     return ptx_ld_operand_4(p + (u64)c * 4);
 }
 
-HEED_DEVICE u32 step_key_half(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+HEED_DEVICE u32 step_key_half(const u8 *p, u32 c, i32 left, const int whole, const int how)
 {
-    if (is_beyond(c, left, whole, pairs))
+    if (is_beyond(c, left, whole, how))
         return 0;
-    if (pairs)
+    if (how & STEP_PAIRS)
         return ptx_ld_operand_4(p + (u64)(c / 2 * 4)) >> c % 2 * 16 & 0xffffu;
     return ptx_ld_operand_2(p + (u64)c * 2);
 }
 
-HEED_DEVICE float step_key_f32(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+HEED_DEVICE float step_key_f32(const u8 *p, u32 c, i32 left, const int whole, const int how)
 {
-    return ptx_as_f32(step_key_word(p, c, left, whole, pairs));
+    return ptx_as_f32(step_key_word(p, c, left, whole, how));
 }
 
-HEED_DEVICE i32 step_key_i32(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+HEED_DEVICE i32 step_key_i32(const u8 *p, u32 c, i32 left, const int whole, const int how)
 {
-    return (i32)step_key_word(p, c, left, whole, pairs);
+    return (i32)step_key_word(p, c, left, whole, how);
 }
 
-HEED_DEVICE float step_key_f16(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+HEED_DEVICE float step_key_f16(const u8 *p, u32 c, i32 left, const int whole, const int how)
 {
-    return ptx_f16_to_f32((u16)step_key_half(p, c, left, whole, pairs));
+    return ptx_f16_to_f32((u16)step_key_half(p, c, left, whole, how));
 }
 
-HEED_DEVICE float step_key_bf16(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+HEED_DEVICE float step_key_bf16(const u8 *p, u32 c, i32 left, const int whole, const int how)
 {
-    return ptx_bf16_to_f32((u16)step_key_half(p, c, left, whole, pairs));
+    return ptx_bf16_to_f32((u16)step_key_half(p, c, left, whole, how));
 }
 
-HEED_DEVICE int step_key_byte(const u8 *p, u32 c, i32 left, const int whole, const int pairs)
+HEED_DEVICE int step_key_byte(const u8 *p, u32 c, i32 left, const int whole, const int how)
 {
-    if (is_beyond(c, left, whole, pairs))
+    if (is_beyond(c, left, whole, how))
         return 0;
-    if (pairs)
+    if (how & STEP_PAIRS)
         return (ptx_ld_operand_2(p + (u64)(c / 2 * 2)) & 0xffu << c % 2 * 8) != 0;
     return ptx_ld_operand_1(p + c) != 0;
 }
@@ -207,16 +215,85 @@ HEED_DEVICE int step_key_bit(const u8 *p, u32 tile, u32 within, u32 c, i32 left,
     return (ptx_ld_operand_4(p + (u64)word * 4) >> bit & mask) != 0;
 }
 
+/* ---- The same, read ahead ---- */
+
+/* Elements of a lane's keys in a tile: its two of every eight, or the words that bits are in. */
+#ifdef HEED_TILE_KEYS
+#define AHEAD_WORDS (HEED_TILE_KEYS / 8)
+#else
+#define AHEAD_WORDS 1
+#endif
+
+typedef struct step_ahead {
+    u32 v[AHEAD_WORDS];
+} step_ahead;
+
+HEED_DEVICE void step_read_halves(step_ahead *to, const u8 *p, i32 left, const int whole)
+{
+    HEED_UNROLL
+    for (u32 i = 0; i < AHEAD_WORDS; i++)
+        to->v[i] = !whole && (i32)(8 * i) >= left ? 0 : ptx_ld_ahead_4(p + (u64)i * 16);
+}
+
+HEED_DEVICE void step_read_bytes(step_ahead *to, const u8 *p, i32 left, const int whole)
+{
+    HEED_UNROLL
+    for (u32 i = 0; i < AHEAD_WORDS; i++)
+        to->v[i] = !whole && (i32)(8 * i) >= left ? 0 : ptx_ld_ahead_2(p + (u64)i * 8);
+}
+
+/* The words that the keys are in from the first of the tile on, which is a multiple of 32. */
+#define AHEAD_BITS (AHEAD_WORDS % 4 == 0)
+
+HEED_DEVICE void step_read_bits(step_ahead *to, const u8 *p, u32 tile, i32 left, const int whole)
+{
+    HEED_UNROLL
+    for (u32 i = 0; i < AHEAD_WORDS / 4; i++)
+        to->v[i] = !whole && (i32)(32 * i) >= left ? 0 : ptx_ld_ahead_4(p + tile / 8 + (u64)i * 4);
+}
+
+HEED_DEVICE float step_ahead_f16(const step_ahead *from, const u8 *p, u32 c, i32 left,
+                                 const int whole, const int how)
+{
+    if (how & STEP_AHEAD)
+        return ptx_f16_to_f32((u16)(from->v[c / 8] >> c % 2 * 16));
+    return step_key_f16(p, c, left, whole, how);
+}
+
+HEED_DEVICE float step_ahead_bf16(const step_ahead *from, const u8 *p, u32 c, i32 left,
+                                  const int whole, const int how)
+{
+    if (how & STEP_AHEAD)
+        return ptx_bf16_to_f32((u16)(from->v[c / 8] >> c % 2 * 16));
+    return step_key_bf16(p, c, left, whole, how);
+}
+
+HEED_DEVICE int step_ahead_byte(const step_ahead *from, const u8 *p, u32 c, i32 left,
+                                const int whole, const int how)
+{
+    if (how & STEP_AHEAD)
+        return (from->v[c / 8] & 0xffu << c % 2 * 8) != 0;
+    return step_key_byte(p, c, left, whole, how);
+}
+
+HEED_DEVICE int step_ahead_bit(const step_ahead *from, const u8 *p, u32 tile, u32 within, u32 c,
+                               i32 left, const int whole, const int how)
+{
+    if (AHEAD_BITS && how & STEP_AHEAD)
+        return (from->v[c / 32] >> within & 1u << c % 32) != 0;
+    return step_key_bit(p, tile, within, c, left, whole);
+}
+
 #include "program.cuh"
 
 /* The row @row of @head, as args.cuh counts them; rows beyond the last one are that. */
 HEED_DEVICE score_row find_score_row(const heed_cuda_args *args, u32 batch, u32 head, u32 row,
-                                     u32 tile, u32 within)
+                                     u32 tile, u32 within, const int whole, const int how)
 {
     row_place place = find_row(args, row < args->rows ? row : args->rows - 1);
     u32 head_kv = head - batch * args->heads_kv.value;
     return score_row_of(args, batch, head_kv * args->group.value + place.head, place.query, tile,
-                        within);
+                        within, whole, how);
 }
 
 #endif

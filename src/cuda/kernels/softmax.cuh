@@ -53,33 +53,68 @@ HEED_DEVICE void clear(state *st)
     }
 }
 
-/* Changes the scores of a tile that begins with @key, and takes those out whose keys steps hide.
- * @whole: the tile has all its keys. */
-HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
-                               float s[ROWS16][KEYS8][4], u32 key, const int whole)
+/* The lane's rows of a tile, as steps have them. */
+typedef struct tile_rows {
+#if HEED_MODIFIES || HEED_HIDES
+    score_row row[2 * ROWS16];
+#else
+    u32 none;
+#endif
+} tile_rows;
+
+/* Row number @i of the lane, of a tile that begins with @key. @whole: the tile has all its keys. */
+HEED_DEVICE void find_tile_row(const heed_cuda_args *args, const place *at, tile_rows *rows, int i,
+                               u32 key, const int whole, const int how)
 {
 #if HEED_MODIFIES || HEED_HIDES
-    HEED_UNROLL
-    for (int i = 0; i < 2 * ROWS16; i++) {
-        score_row row = find_score_row(args, at->batch, at->head, row_of(at, i / 2, i % 2), key,
-                                       at->lane % 4 * 2);
-        HEED_UNROLL
-        for (int j = 0; j < 2 * KEYS8; j++) {
-            float *score = &s[i / 2][j / 2][i % 2 * 2 + j % 2];
-            const u32 c = (u32)(j / 2 * 8 + j % 2);
-            if (HEED_MODIFIES)
-                *score = score_of(args, &row, *score, c, whole, HEED_PAIRS);
-            if (HEED_HIDES && !is_visible(args, &row, c, whole, HEED_PAIRS))
-                *score = -ptx_infinity();
-        }
-    }
+    rows->row[i] = find_score_row(args, at->batch, at->head, row_of(at, i / 2, i % 2), key,
+                                  at->lane % 4 * 2, whole, how);
 #else
     (void)args;
     (void)at;
-    (void)s;
+    (void)rows;
+    (void)i;
     (void)key;
     (void)whole;
+    (void)how;
 #endif
+}
+
+/* Changes the scores of the row, and takes those out whose keys steps hide. */
+HEED_DEVICE void modify_row(const heed_cuda_args *args, const tile_rows *rows,
+                            float s[ROWS16][KEYS8][4], int i, const int whole, const int how)
+{
+#if HEED_MODIFIES || HEED_HIDES
+    HEED_UNROLL
+    for (int j = 0; j < 2 * KEYS8; j++) {
+        float *score = &s[i / 2][j / 2][i % 2 * 2 + j % 2];
+        const u32 c = (u32)(j / 2 * 8 + j % 2);
+        if (HEED_MODIFIES)
+            *score = score_of(args, &rows->row[i], *score, c, whole, how);
+        if (HEED_HIDES && !is_visible(args, &rows->row[i], c, whole, how))
+            *score = -ptx_infinity();
+    }
+#else
+    (void)args;
+    (void)rows;
+    (void)s;
+    (void)i;
+    (void)whole;
+    (void)how;
+#endif
+}
+
+/* Both, row by row, for the scores of a tile. */
+HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
+                               float s[ROWS16][KEYS8][4], u32 key, const int whole)
+{
+    const int how = HEED_PAIRS ? STEP_PAIRS : 0;
+    tile_rows rows;
+    HEED_UNROLL
+    for (int i = 0; i < 2 * ROWS16 && (HEED_MODIFIES || HEED_HIDES); i++) {
+        find_tile_row(args, at, &rows, i, key, whole, how);
+        modify_row(args, &rows, s, i, whole, how);
+    }
 }
 
 /* Makes NaN the sums of rows whose results are not all finite, before they are normalized, so that

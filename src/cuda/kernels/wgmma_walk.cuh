@@ -155,11 +155,26 @@ HEED_DEVICE void pass_tiles(walk *w)
 #endif
 }
 
-/* The scores of tile @j, but for keys that a mask hides; @masked: one may cut through the tile; */
-HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j, const int masked)
+#define READ_AHEAD (HEED_PAIRS ? STEP_PAIRS | STEP_AHEAD : 0)
+
+/* The lane's rows of tile @j; @masked: a mask may cut through it. What steps read of them is on its
+ * way while the warpgroup waits for K, and for products. */
+HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int masked)
 {
     place at = place_anew(w);
-    modify_scores(&w->m->args, &at, s, tile_key(&at, own_tile(&at, j)), !masked);
+    HEED_UNROLL
+    for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
+        find_tile_row(&w->m->args, &at, rows, i, tile_key(&at, own_tile(&at, j)), !masked,
+                      READ_AHEAD);
+}
+
+/* The scores of the tile, but for keys that a mask hides, */
+HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], const tile_rows *rows,
+                             const int masked)
+{
+    HEED_UNROLL
+    for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
+        modify_row(&w->m->args, rows, s, i, !masked, READ_AHEAD);
 }
 
 /* and without those. */
@@ -234,8 +249,10 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
 {
     float s[ROWS16][KEYS8][4], sum[ROWS16][2], scale = w->m->args.scale;
     weights p;
+    tile_rows rows;
     tile here = w->tile;
     tile_advance(&w->tile);
+    find_tile_rows(w, &rows, j, masked);
     wait_keys(&here);
     if (HEED_TURNS == 2)
         take_turn(&w->at);
@@ -246,7 +263,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
     release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 2)
         pass_turn(&w->at);
-    modify_tile(w, s, j, masked);
+    modify_tile(w, s, &rows, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
@@ -298,13 +315,15 @@ HEED_DEVICE void wait_next_scores(const walk *w, u32 j, u32 tiles)
 HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 {
     float s[ROWS16][KEYS8][4], none[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
+    tile_rows rows;
+    find_tile_rows(w, &rows, 0, 1);
     wait_keys(&w->tile);
     ptx_wgmma_fence();
     start_scores(s, w->rows, &w->tile);
     ptx_wgmma_wait(0);
     scores_done(s);
     release(w, tile_barrier(&w->tile, K_EMPTY));
-    modify_tile(w, s, 0, 1);
+    modify_tile(w, s, &rows, 1);
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
     find_max(st, s, scale, none);
@@ -325,8 +344,10 @@ HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], 
     exponentiate_all(st, s, scale, sum);
     if (ptx_vote_any(!weights_fit(sum))) {
         place at = place_anew(w);
+        tile_rows rows;
         remake_scores(&at, s, w->q, k_tile(here->at));
-        modify_tile(w, s, j, masked);
+        find_tile_rows(w, &rows, j, masked);
+        modify_tile(w, s, &rows, masked);
         if (masked)
             mask_tile(w, s, j);
         raised = find_max(st, s, scale, old);
@@ -345,9 +366,11 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
                       int cleaned_before)
 {
     float s[ROWS16][KEYS8][4], old[ROWS16][2], sum[ROWS16][2];
+    tile_rows rows;
     tile before = w->tile;
     tile_advance(&w->tile);
     tile here = w->tile;
+    find_tile_rows(w, &rows, j, masked);
     if (HEED_TURNS == 2)
         take_turn(&w->at);
     ptx_wgmma_fence();
@@ -359,7 +382,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
     scores_done(s);
-    modify_tile(w, s, j, masked);
+    modify_tile(w, s, &rows, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
