@@ -556,10 +556,12 @@ static const char *read_ahead(const printer *p, int i)
                                           [HEED_DATA_BYTES] = "bytes",
                                           [HEED_DATA_F16] = "halves",
                                           [HEED_DATA_BF16] = "halves" };
+    if (!(p->marks[i] & AS_PLACE))
+        return NULL;
     heed_data type = type_of(p, i);
     const char *name = (size_t)type < sizeof plural / sizeof *plural ? plural[type] : NULL;
-    if (!(p->marks[i] & AS_PLACE) || type == HEED_DATA_BITS)
-        return p->marks[i] & AS_PLACE ? name : NULL;
+    if (type == HEED_DATA_BITS)
+        return name;
     for (int k = 0; k < i; k++)
         if (p->marks[k] & AS_PLACE && type_of(p, k) != HEED_DATA_BITS && read_ahead(p, k))
             return NULL;
