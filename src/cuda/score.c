@@ -679,8 +679,7 @@ static void print_row_place(const printer *p, int i)
         PRINT(p, " + %du * (u64)(tile + within)", elements[type].size);
     PRINT(p, ";\n");
     if (ahead)
-        PRINT(p, "    if (how & STEP_AHEAD)\n        step_read_%s(&row.a%d, row.p%d%s, whole);\n",
-              ahead, i, i,
+        PRINT(p, "    step_read_%s(&row.a%d, row.p%d%s, whole, how);\n", ahead, i, i,
               type == HEED_DATA_BITS ? ", tile, row.left + (i32)within" : ", row.left");
 }
 

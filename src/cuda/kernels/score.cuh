@@ -228,28 +228,38 @@ typedef struct step_ahead {
     u32 v[AHEAD_WORDS];
 } step_ahead;
 
-HEED_DEVICE void step_read_halves(step_ahead *to, const u8 *p, i32 left, const int whole)
+/* Elements that are not read, ahead or as they are beyond the last key, are 0. */
+HEED_DEVICE void step_read_halves(step_ahead *to, const u8 *p, i32 left, const int whole,
+                                  const int how)
 {
     HEED_UNROLL
-    for (u32 i = 0; i < AHEAD_WORDS; i++)
-        to->v[i] = !whole && (i32)(8 * i) >= left ? 0 : ptx_ld_ahead_4(p + (u64)i * 16);
+    for (int i = 0; i < AHEAD_WORDS; i++) {
+        int there = how & STEP_AHEAD && (whole || 8 * i < left);
+        to->v[i] = there ? ptx_ld_ahead_4(p + (u64)i * 16) : 0;
+    }
 }
 
-HEED_DEVICE void step_read_bytes(step_ahead *to, const u8 *p, i32 left, const int whole)
+HEED_DEVICE void step_read_bytes(step_ahead *to, const u8 *p, i32 left, const int whole,
+                                 const int how)
 {
     HEED_UNROLL
-    for (u32 i = 0; i < AHEAD_WORDS; i++)
-        to->v[i] = !whole && (i32)(8 * i) >= left ? 0 : ptx_ld_ahead_2(p + (u64)i * 8);
+    for (int i = 0; i < AHEAD_WORDS; i++) {
+        int there = how & STEP_AHEAD && (whole || 8 * i < left);
+        to->v[i] = there ? ptx_ld_ahead_2(p + (u64)i * 8) : 0;
+    }
 }
 
-/* The words that the keys are in from the first of the tile on, which is a multiple of 32. */
+/* Are the words of bits read ahead? Where tiles begin at multiples of 32. */
 #define AHEAD_BITS (AHEAD_WORDS % 4 == 0)
 
-HEED_DEVICE void step_read_bits(step_ahead *to, const u8 *p, u32 tile, i32 left, const int whole)
+HEED_DEVICE void step_read_bits(step_ahead *to, const u8 *p, u32 tile, i32 left, const int whole,
+                                const int how)
 {
     HEED_UNROLL
-    for (u32 i = 0; i < AHEAD_WORDS / 4; i++)
-        to->v[i] = !whole && (i32)(32 * i) >= left ? 0 : ptx_ld_ahead_4(p + tile / 8 + (u64)i * 4);
+    for (int i = 0; i < AHEAD_WORDS; i++) {
+        int there = how & STEP_AHEAD && i < AHEAD_WORDS / 4 && (whole || 32 * i < left);
+        to->v[i] = there ? ptx_ld_ahead_4(p + tile / 8 + (u64)i * 4) : 0;
+    }
 }
 
 HEED_DEVICE float step_ahead_f16(const step_ahead *from, const u8 *p, u32 c, i32 left,

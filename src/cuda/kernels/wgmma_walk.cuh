@@ -157,8 +157,8 @@ HEED_DEVICE void pass_tiles(walk *w)
 
 #define READ_AHEAD (HEED_PAIRS ? STEP_PAIRS | STEP_AHEAD : 0)
 
-/* Finds the lane's rows of tile @j; @masked: a mask may cut through it. Elements that steps read are
- * on their way while the warpgroup waits for K, and for products. */
+/* Finds the lane's rows of tile @j; @masked: a mask may cut through it. Elements that steps read
+ * are on their way while the warpgroup waits for K, and for products. */
 HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int masked)
 {
     place at = place_anew(w);
