@@ -212,6 +212,10 @@ static int64_t draw_between(uint64_t stream, int64_t n, int64_t low, int64_t hig
     return low + lab_random_below(stream, (uint64_t)n, high - low + 1);
 }
 
+/* Where products are summed up in half precision logits are at most 2^this, so that they are off by
+ * a small part of 1: the error of weights that are off by more is not in proportion. */
+#define HALF_MOST 5
+
 /* The size of a row's elements of Q. Numbers of what is drawn: three for each row. */
 static double query_size(const heed_problem *problem, uint64_t choice, int64_t row)
 {
@@ -219,6 +223,8 @@ static double query_size(const heed_problem *problem, uint64_t choice, int64_t r
     double most = narrow ? 0x1p12 : span_of(problem).query * 0x1p60 / SIZE_ROOM;
     int64_t range = draw_between(choice, 3 * row, 0, sizeof sizes / sizeof *sizes - 1);
     int64_t exponent = draw_between(choice, 3 * row + 1, sizes[range].least, sizes[range].most);
+    if (problem->accumulate == HEED_ACC_F16 && exponent > HALF_MOST)
+        exponent = HALF_MOST;
     double size = ldexp(1, (int)exponent) / fabs(lab_fill_logit_of_ones(problem));
     return fmax(fmin(size, most), narrow ? 0x1p-14 : 0x1p-100);
 }
