@@ -70,9 +70,9 @@
  *    Where logits are changed, each step takes the error L times its derivative, and adds its own.
  *    A softcap adds 4 u softcap, and 2 u |t| times its derivative; a bias u times the sum of |t|,
  *    |bias| and |result|; ALiBi the same, and 2 u |its term|; a step of an expression u times its
- *    value, twice that for / and sqrt, four times for exp and log, 4 u for tanh. No bound holds where
- *    an error decides how a comparison ends, or what floor and int return. Weights below 2^-126 of
- *    the heaviest one, or of the sink's, may count as 0.
+ *    value, twice that for / and sqrt, four times for exp and log, 4 u for tanh. No bound holds
+ *    where an error decides how a comparison ends, or what floor and int return. Weights below
+ *    2^-126 of the heaviest one, or of the sink's, may count as 0.
  *  - LSE, when asked for, is the natural logarithm of the sum of exp(logit) over the visible
  *    keys: float32, dense [batch, heads_q, seq_q].
  *  - A NaN or an infinity in a masked position never reaches an output; one in a visible
