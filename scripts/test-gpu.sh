@@ -80,7 +80,7 @@ part_selftest() {
 }
 
 part_verify() {
-    for shapes in seed edge grid far; do
+    for shapes in seed edge features grid far; do
         verify "$shapes" --shapes "$here/shapes/$shapes.txt"
     done
     for layer in layer0. layer2. layer5.; do
