@@ -45,7 +45,7 @@ NO_MEANING = ("deterministic", "kvpacked", "V_colmajor", "num_splits")
 
 
 class Names(dict):
-    """What an expression of a decorator may name: torch's types, by their names, and switches, all off."""
+    """Names in the expressions of decorators: types of torch, by their names, and switches, all off."""
 
     class Torch:
         def __getattr__(self, name):
