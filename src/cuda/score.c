@@ -649,6 +649,14 @@ static void print_of_key(const printer *p, int i, bool done[HEED_STEPS_MAX])
     print_step(p, i, false);
 }
 
+static void print_reads(const printer *p)
+{
+    bool reads = false;
+    for (int i = 0; i < p->program.count; i++)
+        reads = reads || read_ahead(p, i);
+    PRINT(p, "#define STEPS_READ_AHEAD %d\n\n", reads);
+}
+
 static void print_fields(const printer *p)
 {
     PRINT(p, "typedef struct score_row {\n    u32 tile, within;\n    i32 left;\n");
@@ -783,6 +791,7 @@ size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t s
         return heed_text_none(text, size);
     p.text = &to;
     need_all(&p);
+    print_reads(&p);
     print_fields(&p);
     print_row(&p);
     print_score(&p);

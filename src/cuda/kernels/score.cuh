@@ -9,6 +9,8 @@
  *     score_of      the logit of a score, in the unit that args->changes has: HEED_MODIFIES
  *     is_visible    does the row see the key? HEED_HIDES
  *
+ * and STEPS_READ_AHEAD, whether score_row_of can read elements of all the lane's keys.
+ *
  * Keys are told by the tile that they are in, the lane's first key within the tile, and an offset
  * @c from there, a constant. @whole: all keys of the tile exist. @how has bits:
  *

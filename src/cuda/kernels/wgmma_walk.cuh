@@ -155,7 +155,15 @@ HEED_DEVICE void pass_tiles(walk *w)
 #endif
 }
 
-#define READ_AHEAD (HEED_PAIRS ? STEP_PAIRS | STEP_AHEAD : 0)
+/* Are the rows of a tile found before the warpgroup waits for K, since they read ahead? Others are
+ * found when the scores are there, so that they need no registers before. */
+#if HEED_PAIRS && (HEED_MODIFIES || HEED_HIDES)
+#define EARLY_ROWS STEPS_READ_AHEAD
+#else
+#define EARLY_ROWS 0
+#endif
+
+#define READ_AHEAD ((HEED_PAIRS ? STEP_PAIRS : 0) | (EARLY_ROWS ? STEP_AHEAD : 0))
 
 /* Finds the lane's rows of tile @j; @masked: a mask may cut through it. Elements that steps read
  * are on their way while the warpgroup waits for K, and for products. */
@@ -168,10 +176,18 @@ HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int
                       READ_AHEAD);
 }
 
-/* The scores of the tile, but for keys that a mask hides, */
-HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], const tile_rows *rows,
+HEED_DEVICE void find_early_rows(const walk *w, tile_rows *rows, u32 j, const int masked)
+{
+    if (EARLY_ROWS)
+        find_tile_rows(w, rows, j, masked);
+}
+
+/* The scores of tile @j, but for keys that a mask hides, */
+HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], tile_rows *rows, u32 j,
                              const int masked)
 {
+    if (!EARLY_ROWS)
+        find_tile_rows(w, rows, j, masked);
     HEED_UNROLL
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
         modify_row(&w->m->args, rows, s, i, !masked, READ_AHEAD);
@@ -252,7 +268,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
     tile_rows rows;
     tile here = w->tile;
     tile_advance(&w->tile);
-    find_tile_rows(w, &rows, j, masked);
+    find_early_rows(w, &rows, j, masked);
     wait_keys(&here);
     if (HEED_TURNS == 2)
         take_turn(&w->at);
@@ -263,7 +279,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
     release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 2)
         pass_turn(&w->at);
-    modify_tile(w, s, &rows, masked);
+    modify_tile(w, s, &rows, j, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
@@ -316,14 +332,14 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 {
     float s[ROWS16][KEYS8][4], none[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
     tile_rows rows;
-    find_tile_rows(w, &rows, 0, 1);
+    find_early_rows(w, &rows, 0, 1);
     wait_keys(&w->tile);
     ptx_wgmma_fence();
     start_scores(s, w->rows, &w->tile);
     ptx_wgmma_wait(0);
     scores_done(s);
     release(w, tile_barrier(&w->tile, K_EMPTY));
-    modify_tile(w, s, &rows, 1);
+    modify_tile(w, s, &rows, 0, 1);
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
     find_max(st, s, scale, none);
@@ -346,8 +362,8 @@ HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], 
         place at = place_anew(w);
         tile_rows rows;
         remake_scores(&at, s, w->q, k_tile(here->at));
-        find_tile_rows(w, &rows, j, masked);
-        modify_tile(w, s, &rows, masked);
+        find_early_rows(w, &rows, j, masked);
+        modify_tile(w, s, &rows, j, masked);
         if (masked)
             mask_tile(w, s, j);
         raised = find_max(st, s, scale, old);
@@ -370,7 +386,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
     tile before = w->tile;
     tile_advance(&w->tile);
     tile here = w->tile;
-    find_tile_rows(w, &rows, j, masked);
+    find_early_rows(w, &rows, j, masked);
     if (HEED_TURNS == 2)
         take_turn(&w->at);
     ptx_wgmma_fence();
@@ -382,7 +398,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
     scores_done(s);
-    modify_tile(w, s, &rows, masked);
+    modify_tile(w, s, &rows, j, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
