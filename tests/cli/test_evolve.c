@@ -292,7 +292,8 @@ static void test_shy_champion(void **state)
              "heed evolve " SMALL " --source ./shy.c --proposer ./silent --duel 0.05 "
              "--board shy.db",
              &said);
-    if (said.code != 1 || !strstr(said.err, "shy.c, which is to be begun with: unfit: says that it cannot"))
+    if (said.code != 1 ||
+        !strstr(said.err, "shy.c, which is to be begun with: unfit: says that it cannot"))
         fail_msg("%d: %s", said.code, said.err);
     run_heed_as(state, &way, "heed board --board shy.db --ranking --csv", 0, &said);
     assert_null(strstr(said.out, "origin"));

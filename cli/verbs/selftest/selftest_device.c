@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mask.h"
 #include "bench/candidate.h"
 #include "src/message.h"
 #include "verify/mutants/device.h"
-#include "base/mask.h"
 
 /* A kernel of the suite. Its code depends on the kind of problem, so a trial is opened for each. */
 typedef struct mistaken {
