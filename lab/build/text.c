@@ -16,6 +16,9 @@
  * another day cannot be launched. */
 static const char *const arguments[] = { "args.cuh", "maps.cuh" };
 
+/* The header that the steps of a problem are written for. */
+static const char *const steps = "score.cuh";
+
 static const char *find(const lab_record_library *sources, const char *name)
 {
     char path[128];
@@ -60,17 +63,24 @@ static bool is_same_code(const char *a, const char *b)
     }
 }
 
-/* Are kernels launched as they were? If not, *@name says which file tells. */
-static bool is_same_launch(const lab_record_library *sources, const char **name)
+static bool is_same_file(const lab_record_library *sources, const char *name)
+{
+    const char *then = find(sources, name), *now = find(lab_build_sources(), name);
+    return then && now && is_same_code(then, now);
+}
+
+/* Are kernels launched as they were, and are the steps of @program those of that day? If not,
+ * *@name says which file tells. */
+static bool is_same_launch(const lab_record_library *sources, const char *program,
+                           const char **name)
 {
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
-        const char *then = find(sources, arguments[i]);
-        const char *now = find(lab_build_sources(), arguments[i]);
         *name = arguments[i];
-        if (!then || !now || !is_same_code(then, now))
+        if (!is_same_file(sources, *name))
             return false;
     }
-    return true;
+    *name = steps;
+    return !*program || is_same_file(sources, *name);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -185,11 +195,12 @@ char *lab_build_kernel(const lab_record_library *sources, const heed_problem *pr
         snprintf(why, size, "there is no source %.60s of that day", name ? name : "");
         return NULL;
     }
-    if (!is_same_launch(sources, &changed)) {
+    char *program = program_of(problem);
+    if (program && !is_same_launch(sources, program, &changed)) {
         snprintf(why, size, "what kernels are launched with has changed since (%s)", changed);
+        free(program);
         return NULL;
     }
-    char *program = program_of(problem);
     amalgam it = { .sources = sources, .program = program, .missing = "" };
     bool done = program && add_text(&it, text);
     free(program);

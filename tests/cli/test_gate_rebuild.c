@@ -258,8 +258,10 @@ static void device_code_is_the_same(void **state)
             compare_code(kernels[i], specs[j], runner);
 }
 
+#define PLAIN "b2 h8 s512 d64 f16"
+
 /* Sources of another day: today's with one file changed, or left out. */
-static char *with(const char *path, const char *text, char *why, size_t size)
+static char *with(const char *spec, const char *path, const char *text, char *why, size_t size)
 {
     const lab_record_library *now = lab_build_sources();
     lab_record_file *files = calloc(now->count, sizeof *files);
@@ -273,7 +275,7 @@ static char *with(const char *path, const char *text, char *why, size_t size)
         then.count += !is || text;
     }
     heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem, "b2 h8 s512 d64 f16"), HEED_OK);
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     char *made = lab_build_kernel(&then, &problem, "attn_mma.cu", NULL, why, size);
     free(files);
     return made;
@@ -287,19 +289,26 @@ static void device_sources_of_another_day(void **state)
     for (size_t i = 0; i < now->count; i++)
         if (strcmp(now->files[i].path, "src/cuda/kernels/args.cuh") == 0)
             snprintf(commented, sizeof commented, "/* as it was */\n%s\n\n", now->files[i].text);
-    char *text = with("src/cuda/kernels/args.cuh", commented, why, sizeof why);
+    char *text = with(PLAIN, "src/cuda/kernels/args.cuh", commented, why, sizeof why);
     assert_non_null(text); /* what is not code makes no difference */
     free(text);
-    text = with("src/cuda/kernels/tile.cuh", "int tile_of_another_day;\n", why, sizeof why);
+    text = with(PLAIN, "src/cuda/kernels/tile.cuh", "int tile_of_another_day;\n", why, sizeof why);
     assert_non_null(text);
     assert_non_null(strstr(text, "tile_of_another_day"));
     free(text);
-    assert_null(
-        with("src/cuda/kernels/args.cuh", "struct heed_cuda_args { int a; };\n", why, sizeof why));
+    assert_null(with(PLAIN, "src/cuda/kernels/args.cuh", "struct heed_cuda_args { int a; };\n", why,
+                     sizeof why));
     assert_non_null(strstr(why, "has changed since (args.cuh)"));
-    assert_null(with("src/cuda/kernels/ptx.cuh", NULL, why, sizeof why));
+    /* Steps are written for the score.cuh of today, which plain problems have no use for. */
+    text = with(PLAIN, "src/cuda/kernels/score.cuh", "int of_another_day;\n", why, sizeof why);
+    assert_non_null(text);
+    free(text);
+    assert_null(with(PLAIN " alibi", "src/cuda/kernels/score.cuh", "int of_another_day;\n", why,
+                     sizeof why));
+    assert_non_null(strstr(why, "has changed since (score.cuh)"));
+    assert_null(with(PLAIN, "src/cuda/kernels/ptx.cuh", NULL, why, sizeof why));
     assert_non_null(strstr(why, "no header ptx.cuh"));
-    assert_null(with("src/cuda/kernels/attn_mma.cu", NULL, why, sizeof why));
+    assert_null(with(PLAIN, "src/cuda/kernels/attn_mma.cu", NULL, why, sizeof why));
     assert_non_null(strstr(why, "attn_mma.cu"));
 }
 
