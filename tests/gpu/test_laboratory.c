@@ -195,6 +195,8 @@ static bool tuned(const json_t *said)
            number_of(shape, "best_seconds") < number_of(shape, "champion_seconds");
 }
 
+/* Three trials were on the board: the one of the plan that leads, which is measured anew, and two
+ * of the search. */
 static bool resumed(const json_t *said)
 {
     return is_true(said, "resumed") && integer_of(first_of(said, "shapes"), "reused") >= 2;
@@ -257,14 +259,12 @@ static bool honest(const json_t *said)
 /* The steps                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* Begins "$heed" with the arguments of a line and the board $1, in a process group of its own, and
- * sends it the signal $2 when two trials are on that board. */
-#define UNTIL_TWO_TRIALS                                                                          \
-    " & for i in $(seq 3000); do n=$(\"$heed\" board check --board $board 2>/dev/null | "         \
-    "head -1 | cut -d' ' -f1); [ \"${n:-0}\" -ge 2 ] && break; kill -0 $! 2>/dev/null || break; " \
-    "sleep "                                                                                      \
-    "0.02; "                                                                                      \
-    "done; kill -$signal $!; wait $!"
+/* Begins "$heed" with the arguments of a line, in a process group of its own, and sends it $signal
+ * when $trials trials are on $board. */
+#define UNTIL_TRIALS                                                                             \
+    " & for i in $(seq 3000); do n=$(\"$heed\" board check --board $board 2>/dev/null | "        \
+    "head -1 | cut -d' ' -f1); [ \"${n:-0}\" -ge $trials ] && break; kill -0 $! 2>/dev/null || " \
+    "break; sleep 0.02; done; kill -$signal $!; wait $!"
 
 #define SWEEP_KILLED                                                                             \
     "\"$heed\" sweep $space \"$problem\" --board killed.db --trials 5 --strategy random --json " \
@@ -280,8 +280,8 @@ static const step steps[] = {
       "\"$heed\" sweep $space \"$problem\" --trials 4 --record trials.txt --no-verify --no-compare "
       "--board other.db --json",
       0, known },
-    { "sweep, killed", "set -m; board=killed.db signal=KILL; " SWEEP_KILLED UNTIL_TWO_TRIALS, 137,
-      NULL },
+    { "sweep, killed", "set -m; board=killed.db signal=KILL trials=2; " SWEEP_KILLED UNTIL_TRIALS,
+      137, NULL },
     { "its board is whole", "\"$heed\" board check --board killed.db", 0, NULL },
     { "sweep, gone on with", SWEEP_KILLED, 0, went_on },
     { "sweep over two problems by halves",
@@ -321,8 +321,8 @@ static const step steps[] = {
       "\"$heed\" wisdom export --board tuned.db >exported.txt && \"$heed\" plan --wisdom "
       "exported.txt \"$problem\" --json",
       0, plans_best },
-    { "tune, interrupted", "set -m; board=stopped.db signal=INT; " TUNE_STOPPED UNTIL_TWO_TRIALS,
-      130, NULL },
+    { "tune, interrupted",
+      "set -m; board=stopped.db signal=INT trials=3; " TUNE_STOPPED UNTIL_TRIALS, 130, NULL },
     { "tune, gone on with", TUNE_STOPPED, 0, resumed },
     { "gate: the champion passes",
       "\"$heed\" gate --board tuned.db --kernel \"$best\" --seconds 2 --json", 0, same },
