@@ -346,6 +346,15 @@ static void store_rows(const few_state *t, int64_t rows)
     }
 }
 
+static void take_tile(few_state *t, int64_t first, int64_t keys)
+{
+    const heed_modify *modify = t->job->modify;
+    if (!ABLATED(ABLATE_NO_STAGING) && (!ABLATED(ABLATE_NO_LOADS) || first == t->task->key_begin))
+        load_tile(t, first, keys);
+    t->finite = !(modify && modify->hides) || all_finite(t, keys);
+    run_tile(t, first, keys);
+}
+
 static void run(const heed_job *job, const heed_task *task, void *scratch)
 {
     const heed_problem *p = job->problem;
@@ -373,10 +382,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     for (int64_t first = task->key_begin; first < task->key_end; first += FEW_KEYS) {
         int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
         t.key = first;
-        if (!ABLATED(ABLATE_NO_STAGING) && (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin))
-            load_tile(&t, first, keys);
-        t.finite = !(job->modify && job->modify->hides) || all_finite(&t, keys);
-        run_tile(&t, first, keys);
+        if (heed_job_may_see(job, task, first, keys))
+            take_tile(&t, first, keys);
         if (sections &&
             ((first + keys - task->key_begin) % HEED_SECTION == 0 || first + keys == task->key_end))
             end_section(&t, rows);

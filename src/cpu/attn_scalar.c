@@ -237,6 +237,18 @@ static void load_tile_strided(row_scratch *s, const heed_job *job, const heed_ta
                           p->type);
 }
 
+static void take_tile(row_scratch *s, const heed_job *job, const heed_task *task, int64_t first,
+                      int64_t keys)
+{
+    s->first = first;
+    if (ABLATED(ABLATE_STRIDED))
+        load_tile_strided(s, job, task, first, keys);
+    else if (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin)
+        load_tile(s, job, task, first, keys);
+    for (int64_t row = task->row_begin; row < task->row_end; row++)
+        row_step(s, row - task->row_begin, heed_job_tile_keys(job, row, first, keys), job);
+}
+
 static void run(const heed_job *job, const heed_task *task, void *scratch)
 {
     row_scratch *s = scratch;
@@ -253,13 +265,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     }
     for (int64_t j0 = task->key_begin; j0 < task->key_end; j0 += KEYS) {
         int64_t keys = heed_min(KEYS, task->key_end - j0);
-        s->first = j0;
-        if (ABLATED(ABLATE_STRIDED))
-            load_tile_strided(s, job, task, j0, keys);
-        else if (!ABLATED(ABLATE_NO_LOADS) || j0 == task->key_begin)
-            load_tile(s, job, task, j0, keys);
-        for (int64_t r = 0; r < rows; r++)
-            row_step(s, r, heed_job_tile_keys(job, task->row_begin + r, j0, keys), job);
+        if (heed_job_may_see(job, task, j0, keys))
+            take_tile(s, job, task, j0, keys);
         if ((j0 + keys - task->key_begin) % HEED_SECTION == 0 || j0 + keys == task->key_end)
             end_section(s, rows, p->dim_v);
     }

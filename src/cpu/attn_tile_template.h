@@ -639,6 +639,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     clear_state(&t);
     for (int64_t first = task->key_begin; first < task->key_end; first += t.y.keys) {
         int64_t keys = heed_min(t.y.keys, task->key_end - first);
+        if (!heed_job_may_see(job, task, first, keys))
+            continue;
         t.first = first;
         if (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin) {
             load_keys(&t, first, keys);

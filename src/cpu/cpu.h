@@ -32,18 +32,19 @@ typedef struct heed_job {
     const heed_problem *problem;
     const heed_buffers *buffers;
     heed_cut cut;
-    int64_t group;             /* query heads per key/value head */
-    int64_t rows;              /* seq_q * group */
-    int64_t blocks;            /* blocks of rows per key/value head */
-    int64_t element;           /* bytes of one */
-    bool masked;               /* some query does not see all keys */
-    const heed_modify *modify; /* what happens to logits; NULL: nothing */
-    heed_modify_need need;     /* of it */
-    float factor;              /* that kernels multiply the products of Q and K by: then they are
-                                  logits to base 2, or where they change natural ones */
-    double natural;            /* times a logit to base 2: the natural one */
-    const float *sinks;        /* NULL: none */
-    const int32_t *starts;     /* first keys of queries; NULL: they see all from the first on */
+    int64_t group;               /* query heads per key/value head */
+    int64_t rows;                /* seq_q * group */
+    int64_t blocks;              /* blocks of rows per key/value head */
+    int64_t element;             /* bytes of one */
+    bool masked;                 /* some query does not see all keys */
+    const heed_modify *modify;   /* what happens to logits; NULL: nothing */
+    const heed_program *program; /* of which that was made */
+    heed_modify_need need;       /* of it */
+    float factor;                /* that kernels multiply the products of Q and K by: then they are
+                                    logits to base 2, or where they change natural ones */
+    double natural;              /* times a logit to base 2: the natural one */
+    const float *sinks;          /* NULL: none */
+    const int32_t *starts;       /* first keys of queries; NULL: they see all from the first on */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
                        sum */
 } heed_job;
@@ -186,6 +187,9 @@ static inline bool heed_job_changes(const heed_job *job)
 {
     return job->modify && job->modify->changes;
 }
+
+/* May a row of the task see any of @keys keys from @first on, as far as the program knows? */
+bool heed_job_may_see(const heed_job *job, const heed_task *task, int64_t first, int64_t keys);
 
 /* Computes what the program keeps of the @count rows from @row on; rows behind the end of the task
  * are like its last one. */

@@ -1,6 +1,7 @@
 /*
  * job.c - cut one execution into tasks, run them on the context's threads, merge what was split
  */
+#include "bounds.h"
 #include "cpu.h"
 
 #include <math.h>
@@ -39,6 +40,7 @@ static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *
         memcpy(&modify->data[i], (const char *)buffers + modify->sources[i].buffer,
                sizeof modify->data[i]);
     job->modify = modify;
+    job->program = plan->program;
     job->need = modify->need;
     if (modify->changes) {
         job->factor = p->scale;
@@ -187,6 +189,22 @@ void heed_job_begin_rows(const heed_job *job, const heed_task *task, int64_t row
         head[i] = (int32_t)place.head;
     }
     job->modify->by->begin(job->modify, &(heed_patch_rows){ task->batch, query, head }, kept);
+}
+
+bool heed_job_may_see(const heed_job *job, const heed_task *task, int64_t first, int64_t keys)
+{
+    if (!job->modify || !job->modify->hides)
+        return true;
+    const int64_t last = task->row_end - 1, head = task->head_kv * job->group;
+    const heed_pairs pairs = {
+        .batch = { (int32_t)task->batch, (int32_t)task->batch },
+        .head = { (int32_t)head, (int32_t)(head + job->group - 1) },
+        .query = { (int32_t)heed_job_place(job, task, task->row_begin).seq,
+                   (int32_t)heed_job_place(job, task, last).seq },
+        .key = { (int32_t)first, (int32_t)(first + keys - 1) },
+        .first_position = job->modify->first_position,
+    };
+    return heed_program_sight(job->program, job->modify->data, &pairs) != HEED_SEES_NONE;
 }
 
 /* Blocks are numbered from the last rows to the first, since under a causal mask the last ones see
