@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lab/evolve/sources.h"
+#include "lab/insight/code.h"
 #include "lab/search/declare.h"
 #include "lab/trial/sandbox.h"
 
@@ -47,14 +48,22 @@ static unsigned findings_of(const lab_desk *desk, const lab_declared *declared,
                             const lab_point_facts *facts)
 {
     const lab_sources *all = desk->all;
-    const lab_sources_code code = { .name = desk->kernel->name,
-                                    .code = lab_trial_code(desk->worker.process.trial),
-                                    .launch = &declared->launch,
-                                    .wants_tensor = desk->worker.home.type != HEED_F32 };
+    const lab_code *code = lab_trial_code(desk->worker.process.trial);
+    const heed_launch_facts *launch = &declared->launch;
+    const lab_code_subject subject = { .name = desk->kernel->name,
+                                       .data = code->data,
+                                       .size = code->size,
+                                       .log = code->log,
+                                       .entry = launch->entry,
+                                       .threads = launch->threads,
+                                       .dynamic = launch->smem,
+                                       .opts_in = true,
+                                       .wants_tensor = desk->worker.home.type != HEED_F32,
+                                       .declares_shared = launch->smem > 0 };
     lab_clue found[LAB_CODE_FINDINGS_MAX];
     lab_clues clues = lab_sweep_clues(facts, all->run->sweep.arch);
     clues.findings = found;
-    clues.finding_count = all->inspect ? all->inspect(&code, found) : 0;
+    clues.finding_count = lab_code_clues(&subject, all->run->sweep.sink, found);
     return lab_clues_findings(&clues);
 }
 

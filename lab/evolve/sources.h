@@ -42,14 +42,6 @@ typedef struct lab_sources_kernel {
     unsigned findings;           /* what binds it, see lab/search/guide.h */
 } lab_sources_kernel;
 
-/* Machine code of a source, and how it is launched. */
-typedef struct lab_sources_code {
-    const char *name;
-    const lab_code *code;
-    const heed_launch_facts *launch;
-    bool wants_tensor; /* its problem is one for tensor cores */
-} lab_sources_code;
-
 typedef struct lab_sources {
     /* The caller's. */
     lab_evolve *run;       /* without space, kernel and compilers */
@@ -59,9 +51,6 @@ typedef struct lab_sources {
     lab_language language; /* of all sources */
     lab_way way;
     lab_limits limits;
-
-    /* Writes what inspection finds in the code; NULL: nothing. */
-    size_t (*inspect)(const lab_sources_code *code, lab_clue found[LAB_CODE_FINDINGS_MAX]);
 
     /* The result. */
     const char *proposer_name; /* on the board */

@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "cli/base/source.h"
-#include "cli/verbs/inspect/inspect.h"
 #include "evolve.h"
 #include "src/device.h"
 
@@ -116,22 +115,6 @@ static cli_exit read_origin(lab_sources *all, const cli_args *args, char path[10
     return CLI_UNSUPPORTED;
 }
 
-/* The findings of `heed inspect` in the code, by name. */
-static size_t inspect(const lab_sources_code *it, lab_clue found[LAB_CODE_FINDINGS_MAX])
-{
-    const inspect_subject subject = { .name = it->name,
-                                      .data = it->code->data,
-                                      .size = it->code->size,
-                                      .log = it->code->log,
-                                      .entry = it->launch->entry,
-                                      .threads = it->launch->threads,
-                                      .dynamic = it->launch->smem,
-                                      .opts_in = true,
-                                      .wants_tensor = it->wants_tensor,
-                                      .declares_shared = it->launch->smem > 0 };
-    return inspect_clues(&subject, found);
-}
-
 /* ---- A run ---- */
 
 /* The first source is no good: nothing can be bred of it. */
@@ -178,8 +161,7 @@ cli_exit evolve_sources(evolve_run *run)
                         .program = program,
                         .way = (lab_way)cli_args_choice(args, "way"),
                         .limits = { .interrupted = cli_interrupted,
-                                    .unsafe = run->evolve.rerun.options.unsafe },
-                        .inspect = inspect };
+                                    .unsafe = run->evolve.rerun.options.unsafe } };
     if (!heed_device_is_host(sweep->context)) {
         const char *device = run->evolve.device;
         all.limits.device = strncmp(device, "cuda", 4) == 0 ? device : "cuda";

@@ -6,210 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "src/cuda/gpu.h"
-
-#define WARP 32
-#define INSTRUCTION_BYTES 16
-
-/* -------------------------------------------------------------------------- */
-/* Rows                                                                       */
-/* -------------------------------------------------------------------------- */
-
-/* Facts about a row, for the rules. */
-static lab_code_facts facts_of(const inspect_row *row, const inspect_subject *subject,
-                               bool launched, const heed_gpu *gpu)
-{
-    const lab_cubin_kernel *code = &row->code;
-    lab_code_facts facts = { .arch = row->arch,
-                             .registers = code->registers,
-                             .threads = row->threads,
-                             .threads_max = code->max_threads,
-                             .smem = code->smem + row->dynamic,
-                             .stack = code->stack,
-                             .spill_stores = code->spill_stores,
-                             .spill_loads = code->spill_loads,
-                             .resident = row->resident,
-                             .warps = row->warps,
-                             .warps_max = row->warps_max,
-                             .limit = row->limit,
-                             .blocks = launched ? subject->blocks : 0,
-                             .opts_in = subject->opts_in,
-                             .declares_shared = subject->declares_shared,
-                             .wants_tensor = launched && subject->wants_tensor,
-                             .sass = row->has_sass ? &row->sass : NULL };
-    if (gpu) {
-        facts.smem_limit = gpu->smem_block;
-        facts.multiprocessors = gpu->multiprocessors;
-    }
-    return facts;
-}
-
-/* How many blocks a multiprocessor holds, and what is wrong with the kernel. @launched: what
- * @subject says of a launch is said of this one of its kernels. */
-static void judge(inspect_row *row, const inspect_subject *subject, bool launched)
-{
-    heed_gpu gpu;
-    const lab_cubin_kernel *code = &row->code;
-    bool known = heed_gpu_arch(&gpu, row->arch) || heed_gpu_limits(&gpu, row->arch);
-    row->resident = -1;
-    if (row->threads > 0 && known) {
-        row->resident = heed_gpu_resident(&gpu, row->threads, code->registers,
-                                          code->smem + row->dynamic, &row->limit);
-        row->warps = row->resident * ((row->threads + WARP - 1) / WARP);
-        row->warps_max = gpu.threads / WARP;
-    }
-    const lab_code_facts facts = facts_of(row, subject, launched, known ? &gpu : NULL);
-    row->finding_count = lab_code_judge(&facts, row->findings);
-}
-
-/* The first reason is kept: those that follow are mostly the same. */
-static void note_trouble(inspect_job *job, const char *name, const lab_error *error)
-{
-    if (!*job->trouble.text)
-        lab_fail(&job->trouble, HEED_OK, "%s%s%s", name, *name ? ": " : "", error->text);
-}
-
-/* How threads lie in a block: as @subject says, else as the code does; NULL: neither says. */
-static const lab_sass_shape *shape_of(const inspect_row *row, const lab_sass_shape *said,
-                                      lab_sass_shape *room)
-{
-    *room = said->x > 0
-                ? *said
-                : (lab_sass_shape){ row->code.shape[0], row->code.shape[1], row->code.shape[2] };
-    return room->x > 0 ? room : NULL;
-}
-
-/* Counts the instructions of a kernel, if what was disassembled is all of it. */
-static void count_instructions(inspect_job *job, inspect_row *row, const lab_sass_shape *said,
-                               const char *text)
+cli_exit inspect_add(inspect_job *job, const lab_code_subject *subject)
 {
     lab_error error = { "" };
-    lab_sass_shape room;
-    heed_status status = lab_sass_read(&row->sass, text, row->code.name, shape_of(row, said, &room),
-                                       &error);
-    if (status == HEED_OK && row->sass.all.total * INSTRUCTION_BYTES != row->code.code) {
-        status = lab_fail(&error, HEED_ERR_CORRUPT,
-                          "the disassembler shows %lld of %lld instructions of %s",
-                          (long long)row->sass.all.total,
-                          (long long)row->code.code / INSTRUCTION_BYTES, row->code.name);
-        lab_sass_free(&row->sass);
-    }
-    row->has_sass = status == HEED_OK;
-    if (status != HEED_OK)
-        note_trouble(job, row->name, &error);
-}
-
-/* Is what @subject says of a launch said of the kernel @entry? */
-static bool is_launched(const inspect_subject *subject, const char *entry)
-{
-    return !subject->entry || strcmp(subject->entry, entry) == 0;
-}
-
-static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_cubin *cubin,
-                    const lab_cubin_kernel *code, const char *text)
-{
-    if (!lab_grow(&job->rows, job->count, sizeof *job->rows))
-        return false;
-    inspect_row *row = &job->rows[job->count++];
-    *row = (inspect_row){ .arch = cubin->arch, .code = *code };
-    memcpy(row->compiler, cubin->compiler, sizeof row->compiler);
-    snprintf(row->name, sizeof row->name, "%s", subject->name);
-    snprintf(row->spec, sizeof row->spec, "%s", subject->spec ? subject->spec : "");
-    snprintf(row->device, sizeof row->device, "%s", subject->spec ? subject->device : "");
-    row->predicted = subject->spec ? subject->predicted : -1;
-    row->roofline = subject->roofline;
-    row->threads = code->max_threads;
-    lab_sass_shape shape = { 0, 0, 0 };
-    if (is_launched(subject, code->name)) {
-        row->threads = subject->threads > 0 ? subject->threads : code->max_threads;
-        row->dynamic = subject->dynamic;
-        shape = subject->shape;
-    }
-    if (text)
-        count_instructions(job, row, &shape, text);
-    return true;
-}
-
-/* A source's declaration may be for another one of its kernels: one that has shared memory left, or
- * whose code is not known. */
-static bool may_be_another_ones(const inspect_row *rows, size_t count)
-{
-    for (size_t i = 0; i < count && count > 1; i++)
-        if (rows[i].code.smem > 0 || !rows[i].has_sass ||
-            lab_sass_sum(&rows[i].sass.all, LAB_SASS_GROUP_SHARED) > 0)
-            return true;
-    return false;
-}
-
-/* Judges the kernels of @subject, which are in the rows from the @first on. */
-static void judge_all(inspect_job *job, const inspect_subject *subject, size_t first)
-{
-    inspect_subject copy = *subject;
-    copy.declares_shared &= !may_be_another_ones(job->rows + first, job->count - first);
-    for (size_t i = first; i < job->count; i++)
-        judge(&job->rows[i], &copy, is_launched(subject, job->rows[i].code.name));
-}
-
-/* The disassembly of @subject; NULL: it is not wanted, or there is none. */
-static char *disassemble(inspect_job *job, const inspect_subject *subject)
-{
-    lab_error error = { "" };
-    char *text = NULL;
-    if (job->no_code)
-        return NULL;
-    if (job->tool_state == INSPECT_TOOL_UNSOUGHT) {
-        bool found = lab_disassembler_find(&job->tool, &error) == HEED_OK;
-        job->tool_state = found ? INSPECT_TOOL_FOUND : INSPECT_TOOL_MISSING;
-        if (!found)
-            note_trouble(job, "", &error);
-    }
-    if (job->tool_state == INSPECT_TOOL_FOUND) {
-        text = inspect_disassemble(&job->tool, subject->data, subject->size, &error);
-        if (!text)
-            note_trouble(job, subject->name, &error);
-    }
-    return text;
-}
-
-void inspect_job_free(inspect_job *job)
-{
-    for (size_t i = 0; i < job->count; i++)
-        lab_sass_free(&job->rows[i].sass);
-    free(job->rows);
-    job->rows = NULL;
-    job->count = 0;
-}
-
-heed_status inspect_try(inspect_job *job, const inspect_subject *subject, lab_error *error)
-{
-    lab_cubin cubin;
-    size_t first = job->count;
-    heed_status status = lab_cubin_read(&cubin, subject->data, subject->size, subject->name, error);
-    if (status != HEED_OK)
-        return status;
-    if (cubin.count == 0) {
-        lab_cubin_free(&cubin);
-        return lab_fail(error, HEED_ERR_UNSUPPORTED,
-                        "%s: no kernel is in it; is there a __global__ function, and if it is a "
-                        "template, is it instantiated?",
-                        subject->name);
-    }
-    if (subject->log)
-        lab_cubin_spills(&cubin, subject->log);
-    char *text = disassemble(job, subject);
-    for (size_t i = 0; i < cubin.count && !job->failed; i++)
-        job->failed = !add_row(job, subject, &cubin, &cubin.kernels[i], text);
-    judge_all(job, subject, first);
-    free(text);
-    lab_cubin_free(&cubin);
-    return HEED_OK;
-}
-
-cli_exit inspect_add(inspect_job *job, const inspect_subject *subject)
-{
-    lab_error error = { "" };
-    heed_status status = inspect_try(job, subject, &error);
+    heed_status status = lab_code_list_add(&job->list, subject, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
     return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
@@ -283,16 +83,17 @@ static cli_exit check_options(const cli_args *args, bool files)
 
 static cli_exit run(const cli_args *args)
 {
-    inspect_job job = { .args = args, .no_code = cli_args_flag(args, "no-code") };
+    inspect_job job = { .args = args,
+                        .list = { .sink = &cli_sink, .no_code = cli_args_flag(args, "no-code") } };
     bool files = has_files(args);
     cli_exit code = check_options(args, files);
     if (code == CLI_OK)
         code = files ? inspect_files(&job) : inspect_kernels(&job);
-    if (code == CLI_OK || job.count > 0) {
+    if (code == CLI_OK || job.list.count > 0) {
         cli_exit reported = inspect_report(&job);
         code = code == CLI_OK ? reported : code;
     }
-    inspect_job_free(&job);
+    lab_code_list_free(&job.list);
     return code;
 }
 

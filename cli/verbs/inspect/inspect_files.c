@@ -151,14 +151,14 @@ static cli_exit read_threads(const cli_args *args, int *threads, lab_sass_shape 
     return CLI_OK;
 }
 
-static inspect_subject subject_of(const inspect_job *job, const char *name)
+static lab_code_subject subject_of(const inspect_job *job, const char *name)
 {
-    return (inspect_subject){ .name = name,
-                              .threads = job->threads,
-                              .shape = job->shape,
-                              .dynamic = cli_args_integer(job->args, "smem"),
-                              .blocks = cli_args_integer(job->args, "grid"),
-                              .opts_in = cli_args_flag(job->args, "opts-in") };
+    return (lab_code_subject){ .name = name,
+                               .threads = job->threads,
+                               .shape = job->shape,
+                               .dynamic = cli_args_integer(job->args, "smem"),
+                               .blocks = cli_args_integer(job->args, "grid"),
+                               .opts_in = cli_args_flag(job->args, "opts-in") };
 }
 
 /* Does the text of a source, but for comments, have the word __shared__? */
@@ -184,7 +184,7 @@ static cli_exit compile(inspect_job *job, const char *path, const char *text, co
                         int arch)
 {
     heed_cubin code;
-    inspect_subject subject = subject_of(job, path);
+    lab_code_subject subject = subject_of(job, path);
     const heed_build build = { .source = path,
                                .arch = arch,
                                .registers = (int)cli_args_integer(job->args, "registers"),
@@ -238,7 +238,7 @@ static cli_exit inspect_file(inspect_job *job, const char *path)
     cli_exit code = cli_read_file(path, FILE_SIZE_MAX, &data, &size);
     if (code != CLI_OK)
         return code;
-    inspect_subject subject = subject_of(job, path);
+    lab_code_subject subject = subject_of(job, path);
     subject.data = data;
     subject.size = size;
     code = is_source(path, data) ? compile_all(job, path, data) : inspect_add(job, &subject);

@@ -31,19 +31,19 @@ static cli_exit compile(compilation *work, const heed_cuda_facts *facts)
         cli_error("this NVRTC makes no machine code for sm_%d", work->arch);
         result = CLI_ENVIRONMENT;
     } else {
-        const inspect_subject subject = { .name = facts->name,
-                                          .spec = work->spec,
-                                          .device = facts->device,
-                                          .predicted = facts->seconds,
-                                          .roofline = facts->roofline,
-                                          .data = code.data,
-                                          .size = code.size,
-                                          .log = code.log,
-                                          .entry = facts->launch.entry,
-                                          .threads = facts->launch.threads,
-                                          .dynamic = facts->launch.smem,
-                                          .opts_in = true,
-                                          .wants_tensor = work->problem->type != HEED_F32 };
+        const lab_code_subject subject = { .name = facts->name,
+                                           .spec = work->spec,
+                                           .device = facts->device,
+                                           .predicted = facts->seconds,
+                                           .roofline = facts->roofline,
+                                           .data = code.data,
+                                           .size = code.size,
+                                           .log = code.log,
+                                           .entry = facts->launch.entry,
+                                           .threads = facts->launch.threads,
+                                           .dynamic = facts->launch.smem,
+                                           .opts_in = true,
+                                           .wants_tensor = work->problem->type != HEED_F32 };
         result = inspect_add(work->job, &subject);
         work->rows++;
     }
@@ -175,30 +175,4 @@ cli_exit inspect_kernels(inspect_job *job)
     }
     cli_problems_free(&problems);
     return code;
-}
-
-/* ---- Clues for the guide of a search ---- */
-
-/* The row of the kernel that is launched; NULL: there is none. */
-static const inspect_row *find_row(const inspect_job *job, const char *entry)
-{
-    for (size_t i = 0; i < job->count; i++)
-        if (!entry || strcmp(job->rows[i].code.name, entry) == 0)
-            return &job->rows[i];
-    return NULL;
-}
-
-size_t inspect_clues(const inspect_subject *subject, lab_clue clues[LAB_CODE_FINDINGS_MAX])
-{
-    inspect_job job = { .args = NULL };
-    lab_error error = { "" };
-    size_t count = 0;
-    if (inspect_try(&job, subject, &error) == HEED_OK && !job.failed) {
-        const inspect_row *row = find_row(&job, subject->entry);
-        for (; row && count < row->finding_count; count++)
-            clues[count] = (lab_clue){ .name = row->findings[count].name,
-                                       .value = row->findings[count].figure };
-    }
-    inspect_job_free(&job);
-    return count;
 }

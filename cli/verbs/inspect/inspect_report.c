@@ -5,7 +5,7 @@
 
 #include "inspect.h"
 
-static void add_entry(lab_table *table, const inspect_row *row)
+static void add_entry(lab_table *table, const lab_code_row *row)
 {
     char text[INSPECT_CELL_SIZE];
     lab_table_cell(table, "%s", inspect_entry(row, text));
@@ -79,7 +79,7 @@ static void add_heads(lab_table *table)
 }
 
 /* Where in the code, with the number of loops if they are several. */
-static void add_place(lab_table *table, const inspect_row *row, const char *place, int loops)
+static void add_place(lab_table *table, const lab_code_row *row, const char *place, int loops)
 {
     lab_table_cell(table, "%s", row->name);
     add_entry(table, row);
@@ -90,7 +90,7 @@ static void add_place(lab_table *table, const inspect_row *row, const char *plac
         lab_table_cell(table, "%s", place);
 }
 
-static void add_code(lab_table *table, const inspect_row *row)
+static void add_code(lab_table *table, const lab_code_row *row)
 {
     const lab_sass *sass = &row->sass;
     add_place(table, row, row->has_sass ? "all" : "unknown", 1);
@@ -115,8 +115,8 @@ static cli_exit print_code(const inspect_job *job)
     lab_table_columns(table, "kernel|entry|arch|where");
     lab_table_keys(table, 4);
     add_heads(table);
-    for (size_t i = 0; i < job->count; i++)
-        add_code(table, &job->rows[i]);
+    for (size_t i = 0; i < job->list.count; i++)
+        add_code(table, &job->list.rows[i]);
     printf("\n");
     return cli_table_print(table);
 }
@@ -125,7 +125,7 @@ static cli_exit print_code(const inspect_job *job)
 /* Loops                                                                      */
 /* -------------------------------------------------------------------------- */
 
-static void add_loops(lab_table *table, const inspect_row *row)
+static void add_loops(lab_table *table, const lab_code_row *row)
 {
     for (size_t i = 0; row->has_sass && i < row->sass.loop_count; i++) {
         const lab_sass_loop *loop = &row->sass.loops[i];
@@ -148,8 +148,8 @@ static cli_exit print_loops(const inspect_job *job)
     lab_table_columns(table, "kernel|entry|arch|loop|to|role");
     lab_table_keys(table, 5); /* all but the role */
     add_heads(table);
-    for (size_t i = 0; i < job->count; i++)
-        add_loops(table, &job->rows[i]);
+    for (size_t i = 0; i < job->list.count; i++)
+        add_loops(table, &job->list.rows[i]);
     printf("\n");
     return cli_table_print(table);
 }
@@ -158,13 +158,13 @@ static cli_exit print_loops(const inspect_job *job)
 /* Findings                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static bool is_same(const inspect_row *a, const inspect_row *b)
+static bool is_same(const lab_code_row *a, const lab_code_row *b)
 {
     return a->arch == b->arch && strcmp(a->name, b->name) == 0 &&
            strcmp(a->code.name, b->code.name) == 0 && strcmp(a->spec, b->spec) == 0;
 }
 
-static void add_finding(lab_table *table, const inspect_row *row, bool first,
+static void add_finding(lab_table *table, const lab_code_row *row, bool first,
                         const lab_code_finding *finding)
 {
     static const cli_style_name styles[] = { [LAB_SEVERITY_NOTE] = CLI_FAINT,
@@ -189,8 +189,8 @@ static cli_exit print_findings(const inspect_job *job)
     lab_table *table = lab_table_create();
     size_t count = 0;
     lab_table_columns(table, "kernel|severity|finding|what");
-    for (size_t i = 0; i < job->count; i++) {
-        const inspect_row *row = &job->rows[i];
+    for (size_t i = 0; i < job->list.count; i++) {
+        const lab_code_row *row = &job->list.rows[i];
         for (size_t f = 0; f < row->finding_count; f++)
             add_finding(table, row, f == 0 && (i == 0 || !is_same(row, row - 1)),
                         &row->findings[f]);
@@ -198,7 +198,7 @@ static cli_exit print_findings(const inspect_job *job)
     }
     if (count == 0) {
         lab_table_destroy(table);
-        printf("\nNo findings%s.\n", *job->trouble.text ? " in what is known" : "");
+        printf("\nNo findings%s.\n", *job->list.trouble.text ? " in what is known" : "");
         return CLI_OK;
     }
     printf("\n");
@@ -208,8 +208,8 @@ static cli_exit print_findings(const inspect_job *job)
 /* The facts that would be known if the shape of blocks were given. */
 static void print_unjudged(const inspect_job *job)
 {
-    for (size_t i = 0; i < job->count; i++) {
-        const inspect_row *row = &job->rows[i];
+    for (size_t i = 0; i < job->list.count; i++) {
+        const lab_code_row *row = &job->list.rows[i];
         char text[INSPECT_CELL_SIZE];
         if (row->has_sass && row->sass.banks.shapeless)
             printf("\n%s %s sm_%d: bank conflicts of %d accesses depend on how the block's threads "
@@ -224,7 +224,7 @@ static void print_unjudged(const inspect_job *job)
 
 static cli_exit print_text(const inspect_job *job)
 {
-    bool code_wanted = !job->no_code;
+    bool code_wanted = !job->list.no_code;
     cli_exit code = cli_table_print(inspect_rows(job, false).table);
     if (code == CLI_OK && code_wanted)
         code = print_code(job);
@@ -240,40 +240,42 @@ static cli_exit print_text(const inspect_job *job)
 static cli_exit print_json(const inspect_job *job)
 {
     cli_rows kernels = inspect_rows(job, true);
-    return cli_json_print(json_pack("{s:s?, s:s?, s:o}", "disassembler",
-                                    job->tool_state == INSPECT_TOOL_FOUND ? job->tool.path : NULL,
-                                    "instructions_unknown_because",
-                                    *job->trouble.text ? job->trouble.text : NULL, "kernels",
-                                    cli_rows_take(&kernels)),
-                          "inspect");
+    return cli_json_print(
+        json_pack("{s:s?, s:s?, s:o}", "disassembler",
+                  job->list.tool_state == LAB_CODE_TOOL_FOUND ? job->list.tool.path : NULL,
+                  "instructions_unknown_because",
+                  *job->list.trouble.text ? job->list.trouble.text : NULL, "kernels",
+                  cli_rows_take(&kernels)),
+        "inspect");
 }
 
 /* Launch bounds in the code decide, whatever the compiler is told. */
 static void warn_of_caps(const inspect_job *job)
 {
     int64_t cap = cli_args_integer(job->args, "registers");
-    for (size_t i = 0; i < job->count && cap > 0; i++)
-        if (job->rows[i].code.registers > cap)
+    for (size_t i = 0; i < job->list.count && cap > 0; i++)
+        if (job->list.rows[i].code.registers > cap)
             cli_warning("--registers %lld: %.200s has %d nevertheless; launch bounds in the source "
                         "take precedence",
-                        (long long)cap, job->rows[i].code.name, job->rows[i].code.registers);
+                        (long long)cap, job->list.rows[i].code.name,
+                        job->list.rows[i].code.registers);
 }
 
 cli_exit inspect_report(const inspect_job *job)
 {
     lab_severity least = cli_args_flag(job->args, "strict") ? LAB_SEVERITY_WARNING
                                                             : LAB_SEVERITY_FAULT;
-    if (job->failed) {
+    if (job->list.failed) {
         cli_error("not enough memory for the list of kernels");
         return CLI_ENVIRONMENT;
     }
     cli_exit code = cli_args_json(job->args) ? print_json(job) : print_text(job);
     warn_of_caps(job);
-    if (*job->trouble.text)
+    if (*job->list.trouble.text)
         cli_warning("some instructions, and facts that depend on them, are unknown: %s",
-                    job->trouble.text);
-    for (size_t i = 0; i < job->count && code == CLI_OK; i++)
-        if (job->rows[i].finding_count > 0 && job->rows[i].findings[0].severity >= least)
+                    job->list.trouble.text);
+    for (size_t i = 0; i < job->list.count && code == CLI_OK; i++)
+        if (job->list.rows[i].finding_count > 0 && job->list.rows[i].findings[0].severity >= least)
             code = CLI_FINDING;
     return code;
 }

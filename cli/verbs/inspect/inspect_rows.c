@@ -13,7 +13,7 @@ static json_t *json_number(int64_t number)
 }
 
 /* The prediction, with the device that it is for; null for a file. */
-static json_t *json_prediction(const inspect_row *row)
+static json_t *json_prediction(const lab_code_row *row)
 {
     if (!*row->spec)
         return json_null();
@@ -65,7 +65,7 @@ static json_t *json_banks(const lab_sass_banks *banks)
 }
 
 /* Null where nothing is known of the instructions. */
-static json_t *json_code(const inspect_row *row)
+static json_t *json_code(const lab_code_row *row)
 {
     const lab_sass *sass = &row->sass;
     if (!row->has_sass)
@@ -87,7 +87,7 @@ static json_t *json_finding(const lab_code_finding *finding)
                      cli_json_positive(finding->limit), "advice", finding->advice);
 }
 
-static json_t *json_findings(const inspect_row *row)
+static json_t *json_findings(const lab_code_row *row)
 {
     json_t *findings = json_array();
     for (size_t i = 0; i < row->finding_count; i++)
@@ -102,7 +102,7 @@ static int64_t spills_of(const lab_cubin_kernel *code)
     return known ? code->spill_stores + code->spill_loads : -1;
 }
 
-const char *inspect_entry(const inspect_row *row, char text[INSPECT_CELL_SIZE])
+const char *inspect_entry(const lab_code_row *row, char text[INSPECT_CELL_SIZE])
 {
     const char *name = row->code.name;
     size_t length = strlen(name);
@@ -114,7 +114,7 @@ const char *inspect_entry(const inspect_row *row, char text[INSPECT_CELL_SIZE])
 }
 
 /* The kernel, and the problem with its prediction if it is not from a file. */
-static void add_name(cli_rows *rows, const inspect_row *row)
+static void add_name(cli_rows *rows, const lab_code_row *row)
 {
     char text[INSPECT_CELL_SIZE];
     bool planned = *row->spec != '\0';
@@ -150,7 +150,7 @@ static void add_code(cli_rows *rows, const lab_cubin_kernel *code, int64_t dynam
     cli_row_count(rows, "barriers", NULL, code->barriers);
 }
 
-static void add_row(cli_rows *rows, const inspect_row *row)
+static void add_row(cli_rows *rows, const lab_code_row *row)
 {
     bool known = row->resident >= 0;
     char warps[32] = "-";
@@ -171,7 +171,7 @@ static void add_row(cli_rows *rows, const inspect_row *row)
 cli_rows inspect_rows(const inspect_job *job, bool json)
 {
     cli_rows rows = cli_rows_begin(json);
-    for (size_t i = 0; i < job->count; i++)
-        add_row(&rows, &job->rows[i]);
+    for (size_t i = 0; i < job->list.count; i++)
+        add_row(&rows, &job->list.rows[i]);
     return rows;
 }

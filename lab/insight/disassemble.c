@@ -1,15 +1,16 @@
 /*
- * inspect_code.c - machine code, disassembled by NVIDIA's program
+ * disassemble.c - machine code, disassembled by NVIDIA's program
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inspect.h"
+#include "lab/insight/code.h"
+#include "lab/trial/process.h"
 #include "src/measure.h"
-#include "trial/process.h"
 
 /* Text of the largest code that is read: 200 bytes an instruction. Memory that is not used costs
  * nothing. */
@@ -62,9 +63,9 @@ static const char *last_line(char *text)
 
 /* HEED_OK if it did its work. */
 static heed_status judge_end(const lab_disassembler *tool, const lab_inlet *text, char *complaints,
-                             bool in_time, int status, lab_error *error)
+                             bool in_time, int status, const lab_sink *sink, lab_error *error)
 {
-    if (cli_interrupted())
+    if (lab_interrupted(sink))
         return lab_fail(error, HEED_ERR_SYSTEM, "interrupted");
     if (!in_time)
         return lab_fail(error, HEED_ERR_SYSTEM, "%s was not ready after %d s", tool->path,
@@ -82,7 +83,7 @@ static heed_status judge_end(const lab_disassembler *tool, const lab_inlet *text
 }
 
 static heed_status run_tool(const lab_disassembler *tool, const char *file, char *output,
-                            lab_error *error)
+                            const lab_sink *sink, lab_error *error)
 {
     const char *arguments[LAB_DISASSEMBLER_ARGUMENTS];
     char said[COMPLAINTS_SIZE] = "";
@@ -100,14 +101,14 @@ static heed_status run_tool(const lab_disassembler *tool, const char *file, char
     lab_inlet complaints = { .text = said, .size = sizeof said };
     lab_close_fd(&process.in);
     bool in_time = lab_process_listen(&process, &text, &complaints, heed_clock_ns() + PATIENCE_NS,
-                                      cli_interrupted);
+                                      sink ? sink->interrupted : NULL);
     int status = lab_process_reap(process.pid);
     lab_process_close(&process);
-    return judge_end(tool, &text, said, in_time, status, error);
+    return judge_end(tool, &text, said, in_time, status, sink, error);
 }
 
-char *inspect_disassemble(const lab_disassembler *tool, const void *data, size_t size,
-                          lab_error *error)
+char *lab_disassemble(const lab_disassembler *tool, const void *data, size_t size,
+                      const lab_sink *sink, lab_error *error)
 {
     char path[512];
     char *text = calloc(1, TEXT_SIZE);
@@ -117,7 +118,7 @@ char *inspect_disassemble(const lab_disassembler *tool, const void *data, size_t
     }
     bool done = write_file(data, size, path, sizeof path, error);
     if (done) {
-        done = run_tool(tool, path, text, error) == HEED_OK;
+        done = run_tool(tool, path, text, sink, error) == HEED_OK;
         unlink(path);
     }
     if (done)
