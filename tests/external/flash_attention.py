@@ -275,7 +275,7 @@ def main():
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run one case in N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="run N cases at a time")
     parser.add_argument("options", nargs="*", help="further options of heed run, after --")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     wrong = 0
     for suite, grid in ((s, g) for s in (Second(), Third()) for g in s.grids):
         cases = [c for case in grid_of(args.checkout / suite.path, grid) for c in suite.expand(case)]

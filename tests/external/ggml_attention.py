@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Runs the grid of ggml's FLASH_ATTN_EXT tests on heed.
+
+    tests/external/ggml_attention.py HEED CHECKOUT [--every N] [--jobs N] [-- OPTIONS...]
+
+HEED is the program, such as build/release/cli/heed; CHECKOUT a checkout of
+https://github.com/ggml-org/llama.cpp, whose tests/test-backend-ops.cpp has the grid; OPTIONS go to each
+`heed run`, such as `--device cuda`. Needs numpy and ml_dtypes, and neither ggml nor a GPU.
+
+A case is computed in the type of its K and V, to which Q is rounded, as ggml's CPU code does. Values are
+uniform ones from -1 to 1, sinks from -10 to 10, as there; of the mask, which is added to the logits,
+blocks are -infinity. With max_bias it is multiplied by the slope of the head first: no word of heed says
+that, an expression does. The rule is theirs: the mean square of the error is at most 5e-4 of that of O,
+which is computed here in float64.
+
+With --every N one case in N is run, drawn at random, but always the same ones. Prints how many cases there
+are, how many heed has words for, how many were run, and how many were right. Exits with 1 if one is wrong,
+with 77 ("skipped") without numpy and ml_dtypes.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import math
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+DIM_MAX = 512
+ERROR_MAX = 5e-4
+
+try:
+    import ml_dtypes
+    import numpy as np
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(SKIPPED)
+
+TYPES = {"F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16}
+
+Case = collections.namedtuple(
+    "Case",
+    "dim dim_v heads_kv repeats keys queries mask sinks max_bias softcap prec type_k type_v order view v_in_k",
+    defaults=((0, 1, 2, 3), True, False),
+)
+
+# The few kinds of statements that the grid consists of, in C++ and in Python.
+STATEMENTS = (
+    (r"for \([\w:]+ (\w+) : \{(.*?),?\s*\}\s*\) \{", "for {0} in ({1},):"),
+    (r"const bool (\w+) = (.*);", "{0} = {1}"),
+    (r"if \((.*)\) continue;", "if {0}: continue"),
+    (r"if \((.*)\) \{", "if {0}:"),
+    (r"test_cases\.emplace_back\(new test_flash_attn_ext\((.*)\)\);", "cases.append(Case({0}))"),
+)
+
+
+def in_python(text):
+    """Translates an expression."""
+    text = re.sub(r"GGML_(TYPE|PREC)_(\w+)", r'"\2"', text)
+    text = re.sub(r"(\d\.\d+)f\b", r"\1", text).replace("{", "(").replace("}", ")")
+    text = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or "))
+    return re.sub(r"\btrue\b", "True", re.sub(r"\bfalse\b", "False", text))
+
+
+def grid_of(path):
+    """Returns the cases that a source makes, by the loops and conditions around each."""
+    text = re.sub(r"//[^\n]*", "", path.read_text())
+    begin = text.index("for (int hsk")
+    end = text.rindex("new test_flash_attn_ext(", 0, text.index("make_test_cases_perf()"))
+    text = re.sub(r"\s+", " ", text[begin : text.index(";", end) + 1]).strip()
+    lines, depth = [], 0
+    while text:
+        if text.startswith("}"):
+            depth, text = depth - 1, text[1:].strip()
+            continue
+        for pattern, python in STATEMENTS:
+            # Up to the first end of such a statement: none of them lies within another.
+            found = re.match(pattern.replace("(.*)", "(.*?)"), text)
+            if found:
+                break
+        else:
+            raise ValueError(f"{path}: cannot be read: {text[:80]}")
+        lines.append("    " * depth + python.format(*(in_python(group) for group in found.groups())))
+        depth += lines[-1].endswith(":")
+        text = text[found.end() :].strip()
+    cases = []
+    exec("\n".join(lines), {"__builtins__": {}, "cases": cases, "Case": Case})  # pylint: disable=exec-used
+    return cases
+
+
+def inexpressible(case):
+    """Returns why heed has no words for it, or None."""
+    if case.type_k not in TYPES or case.type_v not in TYPES:
+        return "quantised K or V"
+    if case.dim > DIM_MAX:
+        return f"head dims above {DIM_MAX}"
+    return None
+
+
+def slopes_of(case, heads):
+    """Returns ggml's slope of each head."""
+    if case.max_bias == 0:
+        return np.ones(heads)
+    power = 2 ** int(math.log2(heads))
+    first, second = 2 ** (-case.max_bias / power), 2 ** (-case.max_bias / 2 / power)
+    return np.array([first ** (h + 1) if h < power else second ** (2 * (h - power) + 1) for h in range(heads)])
+
+
+class Values:
+    """The data of a case, [batch, heads, seq, dim]."""
+
+    def __init__(self, case):
+        draw = np.random.default_rng(random.Random(repr(case)).randrange(2**32))
+        uniform = lambda *shape: draw.uniform(-1, 1, shape)
+        kind = TYPES[case.type_k if case.type_k == case.type_v else "F32"]
+        self.group, self.batch = case.repeats
+        self.heads = case.heads_kv * self.group
+        self.q = uniform(self.batch, self.heads, case.queries, case.dim).astype(kind)
+        self.k = uniform(self.batch, case.heads_kv, case.keys, case.dim).astype(TYPES[case.type_k]).astype(kind)
+        self.v = uniform(self.batch, case.heads_kv, case.keys, case.dim_v).astype(TYPES[case.type_v]).astype(kind)
+        if case.v_in_k:
+            self.v = self.k[..., : case.dim_v]
+        self.mask = self.draw_mask(case, draw) if case.mask else None
+        self.sinks = draw.uniform(-10, 10, self.heads).astype(np.float32) if case.sinks else None
+        self.slopes = slopes_of(case, self.heads).astype(np.float32)
+
+    def draw_mask(self, case, draw):
+        """[batch, queries, keys], with blocks of -infinity, but for each row's first key."""
+        mask = draw.uniform(-1, 1, (self.batch, case.queries, case.keys)).astype(np.float16)
+        for _ in range(case.queries * case.keys // 512 + 1):
+            b, i, j = (draw.integers(size) for size in mask.shape)
+            mask[b, i : i + 8, j : j + 32] = -np.inf
+        mask[:, :, 0] = np.float16(0.5)
+        return mask
+
+    def attend(self, case):
+        """O in float64, [batch, heads, queries, dim_v]."""
+        wide = lambda x: np.repeat(x.astype(np.float64), self.group, axis=1)
+        s = self.q.astype(np.float64) @ wide(self.k).swapaxes(-1, -2) / math.sqrt(case.dim)
+        if case.softcap:
+            s = case.softcap * np.tanh(s / case.softcap)
+        if case.mask:
+            s = s + self.slopes.astype(np.float64)[:, None, None] * self.mask.astype(np.float64)[:, None]
+        top = s.max(axis=-1, keepdims=True)
+        total = np.exp(s - top).sum(axis=-1, keepdims=True)
+        if case.sinks:
+            total = total + np.exp(self.sinks.astype(np.float64)[:, None, None] - top)
+        return np.exp(s - top) / total @ wide(self.v)
+
+
+def arguments(case, values, folder):
+    """Writes the data and returns the options of `heed run` that name them."""
+    plain = case.order == (0, 1, 2, 3)
+    words = [f"softcap={case.softcap:g}"] if case.softcap else []
+    given = {name: getattr(values, name) for name in "qkv"}
+    bf16 = values.q.dtype == TYPES["BF16"]
+    options = ["--layout", "bhsd" if plain else "bshd", "--out", folder / "o.npy"] + (["--type", "bf16"] if bf16 else [])
+    for name, array in given.items():
+        array = np.ascontiguousarray(array if plain else array.swapaxes(1, 2))
+        np.save(folder / f"{name}.npy", array.view(np.uint16) if bf16 else array)
+        options += [f"--{name}", folder / f"{name}.npy"]
+    if case.sinks:
+        np.save(folder / "sinks.npy", values.sinks)
+        options += ["--sinks", folder / "sinks.npy"]
+    if case.mask and case.max_bias == 0:
+        np.save(folder / "bias.npy", values.mask[:, None])
+        options += ["--bias", folder / "bias.npy"]
+    elif case.mask:
+        np.save(folder / "mask.npy", values.mask.astype(np.float32))
+        np.save(folder / "slope.npy", values.slopes)
+        options += ["--array", f"mask={folder / 'mask.npy'}", "--array", f"slope={folder / 'slope.npy'}"]
+        words += ["score=s+slope[head]*mask[batch,q,k]"]
+    return options + (["--words", " ".join(words)] if words else [])
+
+
+def judge(job):
+    """Returns None if a case is right, else what is wrong."""
+    case, heed, more = job
+    values = Values(case)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        command = [heed, "run"] + arguments(case, values, folder) + more
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return f"{case}: {done.stderr.strip()}"
+        o = np.load(folder / "o.npy")
+    o = (o.view(ml_dtypes.bfloat16) if values.q.dtype == TYPES["BF16"] else o).astype(np.float64)
+    o = o if case.order == (0, 1, 2, 3) else o.swapaxes(1, 2)
+    exact = values.attend(case)
+    error = float(((o - exact) ** 2).sum() / (exact**2).sum())
+    return None if error <= ERROR_MAX else f"{case}: error {error:.3g}, {ERROR_MAX} is allowed"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("heed", help="the program heed")
+    parser.add_argument("checkout", type=pathlib.Path, help="the folder of llama.cpp's sources")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="run one case in N")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="run N cases at a time")
+    parser.add_argument("options", nargs="*", help="further options of heed run, after --")
+    args = parser.parse_intermixed_args()
+    cases = grid_of(args.checkout / "tests/test-backend-ops.cpp")
+    left_out = collections.Counter(why for why in map(inexpressible, cases) if why)
+    said = [case for case in cases if not inexpressible(case)]
+    chosen = random.Random(1).sample(said, max(1, len(said) // args.every))
+    with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
+        faults = [fault for fault in pool.map(judge, [(c, args.heed, args.options) for c in chosen]) if fault]
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    reasons = ", ".join(f"{count} {why}" for why, count in left_out.items())
+    print(
+        f"ggml FLASH_ATTN_EXT: {len(cases)} cases, {len(said)} expressible (others: {reasons or 'none'}), "
+        f"{len(chosen)} run, {len(chosen) - len(faults)} right"
+    )
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
