@@ -42,7 +42,7 @@ static scene *make(const char *spec)
     return s;
 }
 
-/* ---- What every pair sees ---- */
+/* ---- Pair by pair ---- */
 
 static heed_value load(const scene *s, const heed_step *step, const heed_value values[])
 {
@@ -175,7 +175,7 @@ static void test_random_expressions(void **state)
     assert_true(counts[HEED_SEES_ALL] > EXPRESSIONS / 4);
 }
 
-/* ---- What bounds must be able to tell ---- */
+/* ---- Tiles that bounds must tell ---- */
 
 static heed_pairs tile(int32_t query, int32_t key)
 {
