@@ -184,6 +184,18 @@ static void starts_late(mutant_row *r)
     mutant_finish(r);
 }
 
+/* Passes by 16 keys of which the first and the last are hidden. */
+static void tile_by_its_ends(mutant_row *r)
+{
+    const int64_t tile = 16;
+    mutant_logits(r);
+    for (int64_t first = 0; first + tile <= r->keys; first += tile)
+        if (!mutant_shows(r, first) && !mutant_shows(r, first + tile - 1))
+            for (int64_t j = first; j < first + tile; j++)
+                r->s[j] = -INFINITY;
+    mutant_finish(r);
+}
+
 /* Values of hidden keys times a weight of 0: NaN, where they are. */
 static void hidden_values(mutant_row *r)
 {
@@ -306,6 +318,8 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "shown=bytes:h", .inputs = "normal", .gate = "error" },
     { .name = "visible-left-out", .does = "leaves the expression of hidden keys out", .behaviour.run = visible_left_out,
       .spec = SPEC "visible=(q+k)%7!=3", .inputs = "normal", .gate = "error" },
+    { .name = "tile-by-its-ends", .does = "passes by tiles whose first and last key are hidden", .behaviour.row = tile_by_its_ends,
+      .spec = SPEC "visible=(q+k)%5!=0", .inputs = "normal", .gate = "error" },
     { .name = "reversed-bits", .does = "reads the bits of a word from the highest on", .behaviour.row = reversed_bits,
       .spec = SPEC "shown=bits", .inputs = "normal", .gate = "error" },
     { .name = "starts-late", .does = "hides the first key of a document", .behaviour.row = starts_late,
