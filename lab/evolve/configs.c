@@ -106,7 +106,8 @@ static heed_status succeeds(void *data, const lab_individual *challenger,
         .run = run, .challenger = &one, .gates = pass_gates, .data = &a
     };
     heed_status status = lab_evolve_contest_champion(&contest, &other, yes);
-    run->succeeded |= *yes;
+    if (*yes)
+        run->ranked = lab_sweep_proven(&run->gates, a.point) == LAB_PROVEN;
     return status;
 }
 
@@ -208,7 +209,8 @@ static heed_status verify_best(lab_evolve *run, int64_t champion)
     return status == HEED_OK ? lab_sweep_prove(&run->gates, champion, &run->proven) : status;
 }
 
-/* A config that was the first and is the last has no times on fresh samples yet. */
+/* A config that was the first and is the last has no times on fresh samples yet. Those of one that
+ * won before the gates had an answer are not ranked. */
 static heed_status confirm(lab_evolve *run, const lab_individual *champion)
 {
     lab_session_name name;
@@ -227,6 +229,24 @@ static heed_status lead(lab_evolve *run, const lab_individual *champion)
     return lab_evolve_lead(run, &challenger);
 }
 
+/* Says how a champion that the gates have no answer on can be proved. */
+static void tell_open(const lab_evolve *run, const lab_individual *champion)
+{
+    lab_session_name name;
+    lab_sweep_name_point(&run->sweep, champion->point, &name);
+    lab_say(
+        run->sweep.sink, LAB_WARNING,
+        "%s, the champion, is not ranked: all gates have not been passed yet. The same command "
+        "goes on and asks them again; 'heed verify --proof --kernel %s \"%s\"' shows the reason",
+        name.whole, name.whole, run->sweep.shapes[0].spec);
+}
+
+bool lab_evolve_is_open(const lab_evolve *run)
+{
+    return !run->no_verify && lab_evolution_champion(run->bred.evolution) &&
+           run->proven != LAB_PROVEN && run->proven != LAB_REFUTED;
+}
+
 /* The champion once more: the gates, what heed plans, and who leads the board. */
 static heed_status judge(lab_evolve *run)
 {
@@ -238,11 +258,13 @@ static heed_status judge(lab_evolve *run)
         status = verify_best(run, champion->point);
     if (status != HEED_OK || run->proven == LAB_REFUTED)
         return status;
+    if (lab_evolve_is_open(run))
+        tell_open(run, champion);
     if (!run->no_compare)
         status = lab_sweep_compare(&run->gates, champion->point, run->session.seed);
     if (status != HEED_OK || run->proven != LAB_PROVEN)
         return status;
-    status = run->succeeded ? HEED_OK : confirm(run, champion);
+    status = run->ranked ? HEED_OK : confirm(run, champion);
     if (status == HEED_OK)
         status = lead(run, champion);
     return lab_interrupted(run->sweep.sink) ? HEED_ERR_SYSTEM : status;

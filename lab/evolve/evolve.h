@@ -43,7 +43,7 @@ typedef struct lab_evolve {
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */
     int64_t leads;      /* problems of the board that the champion leads now */
-    bool succeeded;     /* the champion is one that won a challenge */
+    bool ranked;        /* the champion had passed all gates when it won its challenge */
     lab_proven proven;  /* what the gates say of the champion */
     char last[128];     /* what became of the newest challenge */
 } lab_evolve;
@@ -53,9 +53,11 @@ void lab_evolve_begin(lab_evolve *run);
 
 /* lab_evolve_configs_begin() begins a run of configs on the board, or goes on with one unless it is
  * @afresh; the space and the kernel are set. lab_evolve_configs() does all of it. Return
- * HEED_ERR_SYSTEM once interrupted. */
+ * HEED_ERR_SYSTEM once interrupted. lab_evolve_is_open() says whether the gates had no answer on
+ * the champion: do not end the run as finished then, so that the next one asks them again. */
 heed_status lab_evolve_configs_begin(lab_evolve *run, bool afresh);
 heed_status lab_evolve_configs(lab_evolve *run);
+bool lab_evolve_is_open(const lab_evolve *run);
 void lab_evolve_free(lab_evolve *run);
 
 /* ---- Shared by evolutions of configs and of sources ---- */

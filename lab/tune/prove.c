@@ -31,6 +31,11 @@ static void judge(lab_tune *tune, lab_tune_shape *shape, int64_t until_ns)
     if (shape->proven == LAB_PROVEN)
         return;
     if (shape->proven == LAB_UNPROVEN) {
+        if (shape->challenge.won || shape->lead.won)
+            lab_say(tune->bench.sink, LAB_MESSAGE,
+                    "%s: %.100s is faster, and there was no time to verify it: more --seconds give "
+                    "it, or try 'heed verify --proof --kernel %.100s \"%s\"'",
+                    spec, kernel, kernel, spec);
         lose(shape, "there was no time to verify it");
         return;
     }

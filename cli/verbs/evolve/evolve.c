@@ -157,10 +157,11 @@ static cli_exit evolve_configs(evolve_run *run)
     if (code != CLI_OK)
         return code;
     code = sweep_exit(&it->sweep, lab_evolve_configs(it));
+    bool open = code == CLI_OK && lab_evolve_is_open(it);
     if (code == CLI_OK && it->proven == LAB_REFUTED)
         code = CLI_VERIFY_FAILED;
-    code = evolve_end(run, code, NULL);
-    if (code == CLI_OK || code == CLI_INTERRUPTED) {
+    code = evolve_end(run, open ? CLI_ENVIRONMENT : code, NULL);
+    if (open || code == CLI_OK || code == CLI_INTERRUPTED) {
         cli_exit printed = evolve_report(run);
         code = printed != CLI_OK ? printed : code;
     }

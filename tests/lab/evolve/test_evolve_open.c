@@ -1,0 +1,196 @@
+/*
+ * test_evolve_open.c - evolution of configs whose gates have no answer at first
+ *
+ * Linked with --wrap: the first kernel that is executed is a millisecond slower than it is, so that
+ * another one takes its place for certain, and from the moment a kernel passes on it is the others
+ * that are slower.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/evolve/evolve.h"
+#include "record_scene.h"
+#include "scratch.h"
+#include "src/measure.h"
+
+#define DELAY_NS 1000000
+#define SPEC "b1 h2 s2/4096 d16 f32"
+
+/* Four of its points are legal on the problem. */
+static const char space[] = "kernel fwd_any_scalar_row\n"
+                            "knob splits 1 2 3 4 5 6 7 8 500 600 700 800 as splits\n"
+                            "config s = splits\n";
+
+static char first[HEED_NAME_SIZE]; /* that was executed */
+static bool turned;
+
+heed_status __real_heed_execute(const heed_plan *plan, const heed_buffers *buffers);
+heed_status __wrap_heed_execute(const heed_plan *plan, const heed_buffers *buffers);
+
+heed_status __wrap_heed_execute(const heed_plan *plan, const heed_buffers *buffers)
+{
+    if (!*first)
+        snprintf(first, sizeof first, "%s", heed_plan_name(plan));
+    bool slow = (strcmp(first, heed_plan_name(plan)) == 0) != turned;
+    heed_status status = __real_heed_execute(plan, buffers);
+    for (int64_t end = heed_clock_ns() + DELAY_NS; slow && heed_clock_ns() < end;)
+        ;
+    return status;
+}
+
+/* An evolution on a board, with gates that have no answer at first. */
+typedef struct scene {
+    lab_evolve run;
+    lab_sink sink;
+    heed_problem problem;
+    char asked[32][HEED_NAME_SIZE]; /* kernels */
+    size_t count;
+    bool mute; /* the gates have no answer at all */
+    char said[4096];
+} scene;
+
+static lab_proven prove(void *data, const char *kernel, const char *const *specs, size_t count,
+                        int64_t until_ns, char why[LAB_PROVER_WHY])
+{
+    scene *s = data;
+    (void)specs, (void)count, (void)until_ns;
+    snprintf(why, LAB_PROVER_WHY, "had no time");
+    for (size_t i = 0; i < s->count && !s->mute; i++)
+        if (strcmp(s->asked[i], kernel) == 0) {
+            turned = true;
+            return LAB_PROVEN;
+        }
+    assert_true(s->count < sizeof s->asked / sizeof *s->asked);
+    snprintf(s->asked[s->count++], HEED_NAME_SIZE, "%s", kernel);
+    return LAB_UNPROVEN;
+}
+
+static void say(void *data, lab_tone tone, const char *format, va_list list)
+{
+    scene *s = data;
+    size_t length = strlen(s->said);
+    (void)tone;
+    vsnprintf(s->said + length, sizeof s->said - length, format, list);
+}
+
+static void open_scene(scene *s, void **state)
+{
+    const heed_options options = {
+        .size = sizeof options, .threads = 1, .device = "cpu", .cpu = "scalar"
+    };
+    char path[SCRATCH_PATH_SIZE];
+    lab_error error;
+    lab_sweep *sweep = &s->run.sweep;
+    memset(s, 0, sizeof *s);
+    s->sink = (lab_sink){ .data = s, .say = say };
+    s->run = (lab_evolve){ .session = { .verb = "evolve", .seed = 1 },
+                           .prover = { s, prove },
+                           .device = "cpu",
+                           .duel = 0.2,
+                           .trials = 4,
+                           .no_compare = true };
+    *sweep = (lab_sweep){ .sink = &s->sink,
+                          .problems = { &s->problem, 1 },
+                          .shapes = calloc(1, sizeof *sweep->shapes),
+                          .threads = 1,
+                          .session = &s->run.session };
+    assert_int_equal(heed_problem_parse(&s->problem, SPEC), HEED_OK);
+    heed_problem_normalize(&sweep->shapes->source.problem, &s->problem);
+    snprintf(sweep->shapes->spec, sizeof sweep->shapes->spec, SPEC);
+    scratch_text_write(state, "few.txt", space);
+    record_expect(lab_space_load(&sweep->space, scratch_path(state, "few.txt", path), &error),
+                  &error);
+    sweep->limits = sweep->space.limits;
+    snprintf(sweep->kernel, sizeof sweep->kernel, "%s", sweep->space.kernels[0]);
+    assert_int_equal(heed_context_create(&sweep->context, &options), HEED_OK);
+    s->run.session.record = record_scene_open(scratch_path(state, "b.db", path), LAB_RECORD_WRITE);
+    s->run.session.device = (lab_record_device){ .name = heed_context_device(sweep->context),
+                                                 .backend = "cpu" };
+    s->run.session.environment = (lab_record_environment){ .features = "scalar",
+                                                           .threads = 1,
+                                                           .build = "0-gcc" };
+    lab_evolve_begin(&s->run);
+}
+
+static void evolve(scene *s)
+{
+    lab_evolve *run = &s->run;
+    record_expect(lab_evolve_configs_begin(run, false), &run->sweep.trouble);
+    record_expect(lab_evolve_configs(run), &run->sweep.trouble);
+}
+
+static void close_scene(scene *s, lab_record_state end)
+{
+    lab_error error;
+    record_expect(lab_session_end(&s->run.session, end, NULL, &error), &error);
+    lab_evolve_free(&s->run);
+    lab_record_close(s->run.session.record);
+    heed_context_destroy(s->run.sweep.context);
+    lab_space_free(&s->run.sweep.space);
+}
+
+static size_t count_ranked(const scene *s)
+{
+    const lab_record_filter filter = { .part = LAB_BOARD_RANKED };
+    return record_scene_count(s->run.session.record, &filter);
+}
+
+/* A challenger that won before the gates had an answer is ranked once it passes. */
+static void test_late_answer(void **state)
+{
+    static scene s;
+    open_scene(&s, state);
+    evolve(&s);
+    assert_true(s.run.challenges > 0);
+    assert_int_equal(s.run.proven, LAB_PROVEN);
+    assert_false(lab_evolve_is_open(&s.run));
+    assert_int_equal(count_ranked(&s), 1);
+    close_scene(&s, LAB_RECORD_FINISHED);
+}
+
+/* Without an answer nothing is ranked, which is said, and the same run asks again. */
+static void test_no_answer(void **state)
+{
+    static scene s;
+    char name[HEED_NAME_SIZE];
+    open_scene(&s, state);
+    s.mute = true;
+    evolve(&s);
+    assert_true(lab_evolve_is_open(&s.run));
+    assert_int_equal(count_ranked(&s), 0);
+    assert_non_null(strstr(s.said, "is not ranked"));
+    assert_non_null(strstr(s.said, "heed verify --proof --kernel fwd_any_scalar_row"));
+    snprintf(name, sizeof name, "%s", s.asked[s.count - 1]);
+    close_scene(&s, LAB_RECORD_BROKEN);
+    open_scene(&s, state);
+    snprintf(s.asked[s.count++], HEED_NAME_SIZE, "%s", name);
+    evolve(&s);
+    assert_true(s.run.session.resumed);
+    assert_int_equal(s.run.proven, LAB_PROVEN);
+    assert_int_equal(count_ranked(&s), 1);
+    assert_null(strstr(s.said, "is not ranked"));
+    close_scene(&s, LAB_RECORD_FINISHED);
+}
+
+static int open_folder(void **state)
+{
+    first[0] = '\0';
+    turned = false;
+    return scratch_open(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_late_answer, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_no_answer, open_folder, scratch_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
