@@ -84,10 +84,9 @@ static heed_status ask(const lab_insight_question *question, const char *path, l
     char ncu[512];
     lab_ncu_trouble trouble = { .fix = NULL };
     lab_profile profile;
-    const char *device = question->device;
     const lab_ncu_question asked = {
         .ncu = ncu,
-        .device = strncmp(device, "cuda", 4) == 0 ? device : "cuda",
+        .device = question->device,
         .kernel = path ? NULL : question->kernel,
         .code = path,
         .launch = path ? question->launch : NULL,

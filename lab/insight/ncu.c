@@ -151,6 +151,12 @@ static bool explain(const answer *it, const lab_error *error, lab_ncu_trouble *t
 /* The question                                                               */
 /* -------------------------------------------------------------------------- */
 
+/* The device of @asked, where "auto" has turned out to be CUDA's. */
+static const char *cuda_of(const char *asked)
+{
+    return strncmp(asked, "cuda", 4) == 0 ? asked : "cuda";
+}
+
 /* Appends the command to launch. */
 static void add_options(const lab_ncu_question *question, const char *arguments[ARGUMENTS_MAX])
 {
@@ -192,7 +198,7 @@ static bool attempt(const lab_ncu_question *question, const char *metrics, int64
                                              self,
                                              "launch",
                                              "--device",
-                                             question->device };
+                                             cuda_of(question->device) };
     add_options(question, arguments);
     int error = ask(arguments, deadline, question->sink, it);
     if (error != 0)

@@ -10,7 +10,7 @@
 /* The launch to be counted: the first launch of `heed launch`, which this program has to have. */
 typedef struct lab_ncu_question {
     const char *ncu;    /* its file */
-    const char *device; /* as --device takes it */
+    const char *device; /* as it was asked for: "cuda:1", or "auto" where that is CUDA's */
     const char *kernel; /* and its config */
     const char *source; /* file in the place of its own; NULL: none */
     const char *code;   /* file of compiled code in the place of any kernel; NULL: none */

@@ -307,7 +307,7 @@ static void test_read(void **state)
     must(state, "heed profile --read - <" DATA "h200-wgmma-b2.txt", 0,
          "9.44 us: 128 blocks of 384");
     must(state, "heed profile --gate --read " DATA "h200-wgmma-b2.txt", 1, "SM busy");
-    must(state, "heed profile --read /nowhere", 3, "cannot be read: No such file");
+    must(state, "heed profile --read /nowhere", 3, "--read: /nowhere: No such file");
     must(state, "heed profile --read " DATA "h200-missing.txt", 7, "no table of ncu's");
     must(state, "echo ERR_NVGPUCTRPERM | heed profile --read -", 3, "reboot");
     must(state, "heed profile --read - " SPEC, 2, "takes no problem");

@@ -1,14 +1,13 @@
 /*
  * profile_counters.c - the hardware counters of every problem, or of a recording
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile.h"
 #include "src/device.h"
 
-#define RECORDING_MAX (64 << 20) /* bytes */
+#define RECORDING_MAX (INT64_C(64) << 20) /* bytes */
 
 static void judge(profile_row *row)
 {
@@ -20,45 +19,19 @@ static void judge(profile_row *row)
 /* A recording                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* All of @file as text; NULL after an error was printed. */
-static char *read_text(FILE *file, const char *path)
-{
-    size_t size = 0, room = 1 << 16;
-    char *text = malloc(room);
-    while (text) {
-        size += fread(text + size, 1, room - 1 - size, file);
-        if (size < room - 1)
-            break;
-        char *more = room < RECORDING_MAX ? realloc(text, room * 2) : NULL;
-        if (!more)
-            free(text);
-        text = more;
-        room *= 2;
-    }
-    if (!text)
-        cli_error("--read: '%s' is larger than %d MiB, or than memory", path, RECORDING_MAX >> 20);
-    else
-        text[size] = '\0';
-    return text;
-}
-
 static cli_exit read_recording(profile_job *job, const char *path)
 {
     lab_error error;
     profile_row *row = &job->rows[0];
-    bool input = strcmp(path, "-") == 0;
-    FILE *file = input ? stdin : fopen(path, "re");
-    if (!file) {
-        cli_error("--read: '%s' cannot be read: %s", path, strerror(errno));
-        return CLI_ENVIRONMENT;
+    char *text;
+    size_t size;
+    heed_status status = cli_read_text(path, RECORDING_MAX, &text, &size, &error);
+    if (status != HEED_OK) {
+        cli_error("--read: %s", error.text);
+        return cli_exit_of(status);
     }
-    char *text = read_text(file, path);
-    if (!input)
-        fclose(file);
-    if (!text)
-        return CLI_ENVIRONMENT;
     const lab_profile_trouble *known = lab_profile_trouble_in(text);
-    heed_status status = lab_profile_read(&row->profile, text, NULL, &error);
+    status = lab_profile_read(&row->profile, text, NULL, &error);
     free(text);
     job->count = 1;
     if (status == HEED_OK) {
@@ -113,10 +86,9 @@ static cli_exit plan_all(profile_job *job, const cli_args *args, const lab_probl
 
 static cli_exit count(profile_job *job, profile_row *row, const target *device)
 {
-    const char *name = job->asked;
     const lab_ncu_question question = {
         .ncu = job->ncu,
-        .device = strncmp(name, "cuda", 4) == 0 ? name : "cuda",
+        .device = job->asked,
         .kernel = row->kernel,
         .source = job->subject.source,
         .spec = row->spec,

@@ -3,7 +3,6 @@
  */
 #include <stdlib.h>
 
-#include "base/file.h"
 #include "profile.h"
 #include "src/cuda/facts.h"
 #include "src/device.h"
@@ -38,28 +37,6 @@ static heed_status plan_text(heed_plan **plan, heed_context *context, const heed
     return status;
 }
 
-/* Reads @path into a new text. */
-static heed_status read_source(const char *path, char **text)
-{
-    lab_error error;
-    FILE *file;
-    *text = NULL;
-    heed_status status = lab_file_open_whole(&file, path, &error);
-    if (status != HEED_OK)
-        return heed_fail(status, "%s", error.text);
-    int64_t left = lab_file_left(file);
-    if (left < 0 || left > SOURCE_MAX)
-        status = lab_fail(&error, HEED_ERR_INVALID,
-                          "%s: a source must be a regular file of at most %lld bytes", path,
-                          (long long)SOURCE_MAX);
-    else if (!(*text = calloc((size_t)left + 1, 1)))
-        status = lab_fail(&error, HEED_ERR_NO_MEMORY, "%s: no memory to read it", path);
-    else
-        status = lab_file_read(file, path, "a source", *text, (size_t)left, &error);
-    fclose(file);
-    return status == HEED_OK ? HEED_OK : heed_fail(status, "%s", error.text);
-}
-
 profile_subject profile_subject_read(const cli_args *args)
 {
     return (profile_subject){ .kernel = cli_args_text(args, "kernel"),
@@ -78,7 +55,10 @@ heed_status profile_plan(const profile_subject *subject, heed_context *context,
         return heed_fail(HEED_ERR_INVALID, "--source: '%s' is for a GPU, and the device is a CPU",
                          path);
     heed_plan *model = NULL;
-    heed_status status = read_source(path, &text);
+    lab_error error;
+    size_t size;
+    heed_status status = cli_read_text(path, SOURCE_MAX, &text, &size, &error);
+    status = status == HEED_OK ? HEED_OK : heed_fail(status, "--source: %s", error.text);
     if (status == HEED_OK)
         status = plan_built_in(subject->kernel, context, problem, &model);
     if (status == HEED_OK)
