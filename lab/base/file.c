@@ -62,9 +62,10 @@ heed_status lab_file_open_whole(FILE **file, const char *path, lab_error *error)
 bool lab_file_is_stream(const char *path)
 {
     struct stat facts, own;
+    bool open = strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0;
     if (strcmp(path, "-") == 0)
         return true;
-    if (stat(path, &facts) != 0 || !(S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode)))
+    if (stat(path, &facts) != 0 || !(open || S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode)))
         return false;
     return fstat(STDOUT_FILENO, &own) != 0 || own.st_dev != facts.st_dev ||
            own.st_ino != facts.st_ino;

@@ -22,7 +22,8 @@ heed_status lab_file_open(FILE **file, const char *path, lab_error *error);
 heed_status lab_file_open_whole(FILE **file, const char *path, lab_error *error);
 
 /* lab_file_is_stream() says whether @path is the standard input or a pipe, which can be read only
- * once; a pipe that this process writes to is not. */
+ * once, or stands for an open file (/dev/fd/3), whose name says nothing of its kind; one that this
+ * process writes to is not. */
 bool lab_file_is_stream(const char *path);
 
 /* lab_file_left() returns the bytes from the present position to the end of a regular file; -1 for

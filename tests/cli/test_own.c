@@ -76,6 +76,7 @@ static void test_piped(void **state)
     static const run_heed_row rows[] = {
         { "cat " DATA "plain.c | " VERIFY "- --quick " SPEC, 0, "\nstdin  ", NULL },
         { "cat " DATA "plain.c | " VERIFY "/dev/stdin --quick " SPEC, 0, "\npipe  ", NULL },
+        { VERIFY "/dev/fd/3 --quick " SPEC " 3<" DATA "plain.c", 0, "\npipe  ", NULL },
         { "echo '/* heed:launch */' | " VERIFY "- --device cpu " HALF, 2, "",
           "stdin is for a CUDA device" },
         { "echo 'int x;' | " VERIFY "- " SPEC, 4, "", "does not define heed_candidate_run()" },
