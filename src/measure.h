@@ -34,8 +34,9 @@ heed_status heed_sample(heed_sample_fn *fn, void *data, const heed_sampling *sam
                         double *seconds, int *count);
 
 /* heed_context_stop() lets @stop, from any thread, end what takes long in calls with @context: a
- * heed_plan_create() that measures asks it before each execution, and returns HEED_ERR_SYSTEM with
- * nothing learnt of that problem once it says true. NULL: nobody ends it. */
+ * heed_plan_create() that measures asks it before each execution, on a CPU before each task of one,
+ * and returns HEED_ERR_SYSTEM with nothing learnt of that problem once it says true. NULL: nobody
+ * ends it. */
 typedef bool heed_stop_fn(void);
 void heed_context_stop(heed_context *context, heed_stop_fn *stop);
 

@@ -87,7 +87,7 @@ static heed_status make_tensors(bench *b, const heed_problem *p)
     return status;
 }
 
-/* Asked before every execution: a long problem's may take seconds. */
+/* Asked before and after every execution: a long problem's may take minutes, and is cut short. */
 static heed_status go_on(const bench *b)
 {
     if (heed_context_stopped(b->trial.context))
@@ -99,9 +99,9 @@ static heed_status execute_trial(void *data)
 {
     bench *b = data;
     heed_status status = go_on(b);
-    if (status != HEED_OK)
-        return status;
-    return heed_execute(&b->trial, &b->buffers);
+    if (status == HEED_OK)
+        status = heed_execute(&b->trial, &b->buffers);
+    return status == HEED_OK ? go_on(b) : status;
 }
 
 static heed_status execute_on_stream(void *data, int index, void *stream)
@@ -211,7 +211,7 @@ static heed_considered *next_candidate(heed_plan *plan)
 
 heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_considered **best)
 {
-    bench b = { .trial = { .context = plan->context, .problem = plan->problem } };
+    bench b = { .trial = { .context = plan->context, .problem = plan->problem, .trial = true } };
     heed_considered *candidate;
     heed_status status = make_tensors(&b, &plan->problem);
     *best = NULL;

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include "measure.h"
+
 /* The fields behind O in a partial result. */
 enum {
     PARTIAL_MAXIMUM,
@@ -271,6 +273,7 @@ typedef struct region {
     char *scratch;
     size_t scratch_size;
     int64_t units;
+    const heed_context *watched; /* whose end ends the tasks; NULL: nothing does */
     atomic_llong next;
 } region;
 
@@ -284,7 +287,8 @@ static void run_tasks(void *data, int index)
     region *shared = data;
     void *scratch = shared->scratch + (size_t)index * shared->scratch_size;
     int64_t i;
-    while ((i = next_unit(shared)) < shared->units) {
+    while ((i = next_unit(shared)) < shared->units &&
+           !(shared->watched && heed_context_stopped(shared->watched))) {
         heed_task task = task_at(&shared->job, i);
         shared->run(&shared->job, &task, scratch);
     }
@@ -317,7 +321,9 @@ void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed
     const heed_problem *p = &plan->problem;
     const heed_cpu_code *code = plan->kernel->code;
     int threads = plan->context->machine.threads;
-    region shared = { .run = run, .scratch = buffers->workspace };
+    region shared = { .run = run,
+                      .scratch = buffers->workspace,
+                      .watched = plan->trial ? plan->context : NULL };
     heed_job_init(&shared.job, p, cut);
     heed_modify *modify = buffers->workspace;
     if (plan->program) {

@@ -18,6 +18,7 @@
 #include "heed.h"
 #include "lab/base/planner.h"
 #include "src/device.h"
+#include "src/measure.h"
 #include "src/wisdom_line.h"
 
 static heed_context *make_context(const char *cpu, int threads)
@@ -332,6 +333,32 @@ static void test_patient(void **state)
     expect_learns(HEED_PATIENT);
 }
 
+static int64_t stop_at_ns;
+
+static bool is_time(void)
+{
+    return heed_clock_ns() >= stop_at_ns;
+}
+
+/* An execution that would take minutes is cut short, and nothing is learnt of it. */
+static void test_stopped_within_a_call(void **state)
+{
+    heed_context *context = make_context("scalar", 1);
+    heed_problem problem = parse("b1 h4 s65536 d128 f32");
+    heed_plan *plan = NULL;
+    int64_t start = heed_clock_ns();
+    stop_at_ns = start + 500000000;
+    heed_context_stop(context, is_time);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_PATIENT), HEED_ERR_SYSTEM);
+    assert_null(plan);
+    assert_non_null(strstr(heed_message(), "interrupted"));
+    assert_true(heed_clock_ns() - start < INT64_C(60) * 1000000000);
+    heed_context_stop(context, NULL);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_WISDOM_ONLY),
+                     HEED_ERR_NO_WISDOM);
+    heed_context_destroy(context);
+}
+
 /* A problem that needs more memory than there can be is no reason to end the process. */
 static void test_too_large_to_measure(void **state)
 {
@@ -459,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_not_worthwhile_but_known),
         cmocka_unit_test(test_measure),
         cmocka_unit_test(test_patient),
+        cmocka_unit_test(test_stopped_within_a_call),
         cmocka_unit_test(test_too_large_to_measure),
         cmocka_unit_test(test_workspace),
         cmocka_unit_test(test_extreme_problems),
