@@ -330,6 +330,10 @@ static void progress_speaks_up_in_logs(void **state)
     lab_progress_step(&progress, 1, "the third");
     lab_progress_step(&progress, 2, "the fourth");
     lab_progress_end(&progress);
+    progress = lab_progress_start(&cli_sink, NULL, 9); /* of work that has no name: nothing */
+    progress.last_ns = 1;
+    lab_progress_step(&progress, 1, "the first");
+    lab_progress_end(&progress);
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
     close(kept);
