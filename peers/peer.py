@@ -22,6 +22,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import statistics
 import sys
 import time
@@ -253,12 +254,21 @@ class Session:
         return self.prepared
 
 
-def refuse_words(problem, known):
-    """Refuses a problem whose spec has a word that is not known: after the sizes and the type."""
-    for word in getattr(problem, "spec", "").split():
-        name = word.split("=")[0]
+def spec_words(problem):
+    """The words of the spec, with what stands behind their "=": but for the sizes and the type."""
+    words = {}
+    for word in re.findall(r'(?:"[^"]*"|[^\s"])+', getattr(problem, "spec", "")):
+        name, _, value = word.partition("=")
         size = word[:1] in ("b", "h", "s", "d") and word[1:].replace("/", "").isdigit()
-        if not size and name not in TYPE_SIZES and name not in known:
+        if not size and name not in TYPE_SIZES:
+            words[name] = value
+    return words
+
+
+def refuse_words(problem, known):
+    """Refuses a problem whose spec has a word that is not known."""
+    for name in spec_words(problem):
+        if name not in known:
             raise Unsupported(f"it does not know the word {name} of the problem")
 
 

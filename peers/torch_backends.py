@@ -1,4 +1,5 @@
-"""The ways to compute attention with PyTorch on a CUDA device, each a rival of its own: BACKENDS.
+"""The ways to compute attention with PyTorch, each a rival of its own: BACKENDS. All of them are for
+CUDA devices, CPU_BACKENDS for the CPU as well.
 
 A row names the words of a spec that it takes (beyond those that every rival takes), and the
 function that makes its ways to call a library for a problem, or raises peer.Unsupported. These come
@@ -7,9 +8,11 @@ in groups. The first group with a way that works is taken, and of that group the
 
 import collections
 import functools
+import importlib
 import os
 
 import peer
+import torch_words
 
 Backend = collections.namedtuple("Backend", "ways words", defaults=[frozenset()])
 
@@ -47,43 +50,107 @@ def sdpa(torch, problem, backend, device):
 
 
 def sdpa_mask(torch, problem, backend, device):
-    """PyTorch's is_causal is aligned top left; for the other one it has a bias of its own."""
+    """PyTorch's is_causal is aligned top left; for the other one it has a bias of its own. All else is
+    a mask that is written out beforehand."""
     queries, keys = problem.seq_q, problem.seq_k
-    if problem.mask == "none":
-        return {}
-    if problem.mask == "causal=tl" or queries == keys:
-        return {"is_causal": True}
-    if backend == "math":
-        seen = torch.ones(queries, keys, dtype=torch.bool, device=device)
-        return {"attn_mask": seen.tril(keys - queries)}
-    if backend == "cudnn":
-        raise peer.Unsupported("torch has no causal mask aligned bottom right for cuDNN")
+    words = torch_words.Words(torch, problem, device)
+    if not words.said & MASKED:
+        if problem.mask == "none":
+            return {}
+        if problem.mask == "causal=tl" or queries == keys:
+            return {"is_causal": True}
+        if backend in ("flash", "efficient"):
+            return {"attn_mask": causal_lower_right(queries, keys)}
+    if not peer.scores_fit(problem):
+        raise peer.Unsupported("the mask, which torch needs written out, would not fit in memory")
+    return {"attn_mask": words.mask(torch_type(torch, problem))}
+
+
+def causal_lower_right(queries, keys):
     if queries > keys:
         raise peer.Unsupported("torch gives NaN where a row sees no key")
-    from torch.nn.attention.bias import causal_lower_right
+    from torch.nn.attention import bias
 
-    return {"attn_mask": causal_lower_right(queries, keys)}
+    return bias.causal_lower_right(queries, keys)
 
 
-def fa3(_torch, problem, _backend, _device):
+def torch_type(torch, problem):
+    return {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[problem.type]
+
+
+def flash_window(problem, words):
+    """The sides of a window as FlashAttention has them: about query i + keys - queries, -1 where a
+    side is open."""
+    shift = (problem.seq_k - problem.seq_q) - words.ahead
+    sides = []
+    for side, name, move in ((words.left, "left", shift), (words.right, "right", -shift)):
+        if side is None:
+            sides.append(-1)
+        elif side + move < 0:
+            raise peer.Unsupported(
+                f"FlashAttention aligns windows bottom right, where the {name} side of this one would "
+                f"be {side + move}"
+            )
+        else:
+            sides.append(side + move)
+    return tuple(sides)
+
+
+def flash_options(torch, problem, device):
+    """Returns the words and the options that FlashAttention-2 and -3 share."""
+    if problem.type == "f32":
+        raise peer.Unsupported("FlashAttention takes f16 and bf16, not f32")
+    words = torch_words.Words(torch, problem, device)
+    window = flash_window(problem, words)
+    causal = window == (-1, 0)
+    options = {"softmax_scale": problem.scale, "causal": causal}
+    if not causal and window != (-1, -1):
+        options["window_size"] = window
+    if words.softcap:
+        options["softcap"] = words.softcap
+    return words, options
+
+
+def imported(module, what):
+    try:
+        return importlib.import_module(module).flash_attn_func
+    except (ImportError, OSError, AttributeError) as error:
+        raise peer.Unsupported(f"{module} cannot be imported: {error} ({what})") from error
+
+
+def only(result):
+    """O; some versions return the LSE as well."""
+    return result[0] if isinstance(result, tuple) else result
+
+
+def fa2(torch, problem, _backend, device):
+    """FlashAttention-2, by its own package."""
+    attention = imported("flash_attn", "pip install flash-attn")
+    words, options = flash_options(torch, problem, device)
+    if "slopes" in words.operands:
+        if words.ahead != problem.seq_k - problem.seq_q:
+            raise peer.Unsupported("FlashAttention-2 aligns ALiBi bottom right")
+        sizes = (problem.batch, problem.heads_q)
+        slopes = words.operands["slopes"].expand(*sizes, 1, 1)
+        options["alibi_slopes"] = slopes.contiguous().reshape(sizes)
+    return [[Way("flash_attn_func", lambda q, k, v: only(attention(q, k, v, **options)), False)]]
+
+
+def fa3(torch, problem, _backend, device):
     """FlashAttention-3. Whether its heuristic for splits or none at all is faster shows when both
     are tried."""
-    try:
-        from flash_attn_interface import flash_attn_func
-    except (ImportError, OSError) as error:
-        raise peer.Unsupported(
-            f"flash_attn_interface cannot be imported: {error} (FlashAttention-3, hopper/ of "
-            "flash-attention; PYTHONPATH names its folder)"
-        ) from error
-    if problem.type == "f32":
-        raise peer.Unsupported("FlashAttention-3 takes f16 and bf16, not f32")
-    if problem.mask == "causal=tl" and problem.seq_q != problem.seq_k:
-        raise peer.Unsupported("FlashAttention-3 aligns its causal mask bottom right")
-    options = {"softmax_scale": problem.scale, "causal": problem.mask != "none"}
+    attention = imported(
+        "flash_attn_interface",
+        "FlashAttention-3, hopper/ of flash-attention; PYTHONPATH names its folder",
+    )
+    words, options = flash_options(torch, problem, device)
+    if words.chunk:
+        if words.ahead != problem.seq_k - problem.seq_q:
+            raise peer.Unsupported("FlashAttention-3 aligns chunks bottom right")
+        options["attention_chunk"] = words.chunk
 
     def attend(splits, q, k, v):
-        o = flash_attn_func(q, k, v, num_splits=splits, **options)
-        return o[0] if isinstance(o, tuple) else o  # earlier ones return the LSE as well
+        return only(attention(q, k, v, num_splits=splits, **options))
 
     return [
         [
@@ -102,27 +169,46 @@ def flex(torch, problem, _backend, device):
     except ImportError as error:
         raise peer.Unsupported(f"this torch has no FlexAttention: {error}") from error
     torch.compiler.reset()
-    compiled = torch.compile(flex_attention, dynamic=False, fullgraph=True)
-    ahead = problem.seq_k - problem.seq_q if problem.mask == "causal=br" else 0
-    mask = None
-    if problem.mask != "none":
-        mask = create_block_mask(
-            lambda _batch, _head, query, key: key <= query + ahead,
-            None,
-            None,
-            problem.seq_q,
-            problem.seq_k,
-            device=device,
-        )
+    words = torch_words.Words(torch, problem, device)
+    if "sinks" in words.said and device == "cpu":
+        raise peer.Unsupported("torch gives no LSE of FlexAttention on a CPU, which sinks need")
     grouped = problem.heads_q != problem.heads_kv
-    attend = functools.partial(
-        compiled, scale=problem.scale, block_mask=mask, enable_gqa=grouped
-    )
-    return [[Way("flex_attention, compiled" + ", enable_gqa" * grouped, attend)]]
+    options = {"scale": problem.scale, "block_mask": None, "enable_gqa": grouped}
+    if words.changes_logits():
+        options["score_mod"] = lambda s, b, h, q, k: words.logit(s, b, h, q, k)
+    if words.hides():
+        each = words.said & {"starts", "shown", "visible"}  # may differ from head to head
+        sizes = (problem.batch, problem.heads_q) if each else (None, None)
+        options["block_mask"] = create_block_mask(
+            lambda b, h, q, k: words.seen(b, h, q, k), *sizes, problem.seq_q, problem.seq_k, device=device
+        )
+    function = flex_attention if "sinks" not in words.said else with_sinks(flex_attention, words)
+    attend = torch.compile(function, dynamic=False, fullgraph=True)
+    detail = "flex_attention, compiled" + ", enable_gqa" * grouped
+    return [[Way(detail, functools.partial(attend, **options))]]
 
+
+def with_sinks(flex_attention, words):
+    """A sink is one more logit in the denominator: O shrinks by the share of the others."""
+    sinks = words.operands["sinks"].squeeze(3)
+
+    def attend(q, k, v, **options):
+        o, lse = flex_attention(q, k, v, return_lse=True, **options)
+        return o * (lse - sinks).sigmoid().unsqueeze(3).to(o.dtype)
+
+    return attend
+
+
+MASKED = torch_words.HIDING | torch_words.ADDING
+FLASH = frozenset({"window", "align", "softcap"})
 
 BACKENDS = {
-    **{name: Backend(sdpa) for name in SWITCHES},
-    "fa3": Backend(fa3),
-    "flex": Backend(flex),
+    "flash": Backend(sdpa),
+    **{name: Backend(sdpa, MASKED) for name in ("efficient", "cudnn", "math")},
+    "fa2": Backend(fa2, FLASH | {"alibi"}),
+    "fa3": Backend(fa3, FLASH | {"chunk"}),
+    "flex": Backend(flex, MASKED | {"softcap", "score", "sinks"}),
 }
+
+# Those that a CPU has beside scaled_dot_product_attention.
+CPU_BACKENDS = ("flex",)

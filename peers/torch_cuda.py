@@ -12,7 +12,7 @@ import statistics
 import warnings
 
 import peer
-from torch_backends import BACKENDS
+from torch_backends import BACKENDS, torch_type
 
 # PyTorch keeps memory for later; heed needs some of it too.
 RESERVE_BYTES = 16 << 30
@@ -46,10 +46,6 @@ class Cuda:
             f"{torch.backends.cudnn.version()}",
         }
 
-    def words(self, problem):
-        backend = BACKENDS.get(getattr(problem, "backend", None))
-        return backend.words if backend else ()
-
     def prepare(self, problem, data):
         name = getattr(problem, "backend", "flash")
         if name not in BACKENDS:
@@ -72,7 +68,7 @@ class Cuda:
 
     def tensor(self, problem, letter, data):
         torch = self.torch
-        dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[problem.type]
+        dtype = torch_type(torch, problem)
         shape = peer.shapes(problem)[letter]
         values = torch.frombuffer(data, dtype=dtype).to(self.device)
         size = shape[0] * shape[1] * shape[2] * shape[3]
@@ -96,7 +92,7 @@ class Cuda:
                 for _ in range(problem.copies):
                     prepared.call()
                 prepared.wait()
-            except (RuntimeError, ValueError) as error:  # where there is no kernel, or memory
+            except (RuntimeError, ValueError, TypeError) as error:  # no kernel, memory or option
                 if prepared:
                     prepared.close()
                 raise peer.Unsupported(reason(error, said)) from error

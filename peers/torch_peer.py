@@ -12,6 +12,7 @@ import collections
 import ctypes
 
 import peer
+import torch_backends
 import torch_cuda
 
 # One way to call PyTorch: its backend, how often each key/value head is repeated, and its options.
@@ -40,18 +41,20 @@ class Torch:
         return {
             "version": torch.__version__,
             "types": ["f32", "f16", "bf16"],
+            "backends": list(torch_backends.CPU_BACKENDS),
             "detail": f"scaled_dot_product_attention, {torch.backends.cpu.get_cpu_capability()}",
         }
 
     def words(self, problem):
-        return self.cuda.words(problem) if self.cuda else ()
+        backend = torch_backends.BACKENDS.get(getattr(problem, "backend", "flash" if self.cuda else "math"))
+        return backend.words if backend else ()
 
     def prepare(self, problem, data):
         if self.cuda:
             return self.cuda.prepare(problem, data)
         torch = self.torch
         data = {letter: peer.repeated(problem, letter, data[letter]) for letter in data}
-        dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[problem.type]
+        dtype = torch_backends.torch_type(torch, problem)
         dense = {
             letter: torch.frombuffer(data[letter], dtype=dtype).reshape(shape)
             for letter, shape in peer.shapes(problem).items()
@@ -61,15 +64,39 @@ class Torch:
             [x.clone().transpose(1, 2) for x in dense.values()] for _ in range(problem.copies)
         ]
         outputs = [None] * problem.copies
-        way = self.choose(problem, [torch.randn(x.shape).to(dtype) for x in dense.values()])
-        self.use(way.backend)
-        steps = [self.step(way, *qkv, outputs, index) for index, qkv in enumerate(copies)]
+        if hasattr(problem, "backend"):
+            detail, steps = self.named(problem, copies, outputs)
+        else:
+            way = self.choose(problem, [torch.randn(x.shape).to(dtype) for x in dense.values()])
+            self.use(way.backend)
+            detail = describe(way)
+            steps = [self.step(way, *qkv, outputs, index) for index, qkv in enumerate(copies)]
 
         def output(index):
             o = outputs[index].transpose(1, 2).contiguous()
             return ctypes.string_at(o.data_ptr(), o.nbytes)
 
-        return peer.Prepared(steps, output, "bshd", describe(way))
+        return peer.Prepared(steps, output, "bshd", detail)
+
+    def named(self, problem, copies, outputs):
+        """Returns what the backend's one way is called, and the steps of it."""
+        name = problem.backend
+        if name not in torch_backends.CPU_BACKENDS:
+            raise peer.Unsupported(f"there is no backend {name} on a CPU")
+        way = torch_backends.BACKENDS[name].ways(self.torch, problem, name, "cpu")[0][0]
+
+        def step(index, qkv):
+            def run():
+                outputs[index] = way.attend(*qkv)
+
+            return run
+
+        steps = [step(index, qkv) for index, qkv in enumerate(copies)]
+        try:
+            steps[0]()  # compiles it
+        except (RuntimeError, ValueError, NotImplementedError) as error:
+            raise peer.Unsupported(str(error)) from error
+        return way.detail, steps
 
     def choose(self, problem, noise):
         """Returns the fastest way, tried on random tensors of the problem's shapes."""
@@ -89,26 +116,14 @@ class Torch:
 
     def ways(self, problem):
         """Returns the ways that may do the problem. PyTorch refuses a wrong one when it is tried."""
-        options = {"scale": problem.scale, **self.mask(problem)}
+        mask = torch_backends.sdpa_mask(self.torch, problem, "math", "cpu")
+        options = {"scale": problem.scale, **mask}
         group = problem.heads_q // problem.heads_kv
         backends = ["flash", "math"] if peer.scores_fit(problem) else ["flash"]
         if group == 1:
             return [Way(backend, 1, options) for backend in backends]
         grouped = {**options, "enable_gqa": True}
         return [Way(b, 1, grouped) for b in backends] + [Way(b, group, options) for b in backends]
-
-    def mask(self, problem):
-        """PyTorch's own causal mask is aligned top left; the other one must be written out."""
-        if problem.mask == "none":
-            return {}
-        if problem.mask == "causal=tl" or problem.seq_q == problem.seq_k:
-            return {"is_causal": True}
-        if not peer.scores_fit(problem):
-            raise peer.Unsupported(
-                "the mask, which torch needs written out, would not fit in memory"
-            )
-        seen = self.torch.ones(problem.seq_q, problem.seq_k, dtype=self.torch.bool)
-        return {"attn_mask": seen.tril(problem.seq_k - problem.seq_q)}
 
     def use(self, backend):
         """The switches are filed under cuda but hold for the CPU as well."""

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lab/bench/match.h"
+#include "lab/tensor/convert.h"
 
 enum {
     PAIRS_MAX = 400,
@@ -242,6 +243,40 @@ static lab_answer prepare_rival(const lab_bench *bench, const lab_bench_rival *e
     return lab_rival_prepare(entry->peer, problem, data, tensors->copies);
 }
 
+/* The operands and arrays of the problem; to be freed by free_operands(). False: no memory. */
+static bool make_operands(const lab_bench_tensors *tensors, lab_rival_operand *operands,
+                          lab_rival_data *data)
+{
+    data->operands = operands;
+    for (lab_role role = LAB_BIAS; role < LAB_INPUTS; role++) {
+        const lab_view view = lab_view_of(&tensors->problem, role);
+        lab_rival_operand *it = &operands[data->operand_count];
+        if (view.kind == HEED_DATA_NONE)
+            continue;
+        *it = (lab_rival_operand){ .name = lab_role_name(role),
+                                   .type = lab_data_name(view.kind),
+                                   .shape = { view.batch, view.heads, view.seq, view.dim },
+                                   .rank = 4 };
+        if (role >= LAB_ARRAYS) {
+            const heed_array *array = &tensors->problem.arrays[role - LAB_ARRAYS];
+            it->array = array->name;
+            it->rank = array->rank;
+            memcpy(it->shape, array->size, sizeof array->size);
+        }
+        it->data = lab_bench_tensors_operand(tensors, role, &it->size);
+        data->operand_count++;
+        if (!it->data)
+            return false;
+    }
+    return true;
+}
+
+static void free_operands(lab_rival_operand *operands, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(operands[i].data);
+}
+
 /* Values as the rival takes them: a period of them, or all. */
 static const void *rival_values(const lab_bench_rival *entry, const lab_bench_tensors *tensors,
                                 lab_role role, void **dense)
@@ -271,7 +306,9 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
     lab_rival_data data = { .q = rival_values(entry, heed->tensors, LAB_Q, &owned[LAB_Q]),
                             .k = rival_values(entry, heed->tensors, LAB_K, &owned[LAB_K]),
                             .v = rival_values(entry, heed->tensors, LAB_V, &owned[LAB_V]) };
-    heed_status status = data.q && data.k && data.v ? HEED_OK : HEED_ERR_NO_MEMORY;
+    lab_rival_operand operands[LAB_RIVAL_OPERANDS_MAX];
+    bool made = make_operands(heed->tensors, operands, &data);
+    heed_status status = made && data.q && data.k && data.v ? HEED_OK : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK) {
         lab_answer answer = prepare_rival(bench, entry, heed->tensors, problem, &data);
         if (answer != LAB_ANSWER_OK)
@@ -284,6 +321,7 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
     }
     for (int role = 0; role < LAB_VECTORS; role++)
         free(owned[role]);
+    free_operands(operands, data.operand_count);
     return status;
 }
 

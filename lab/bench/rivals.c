@@ -53,7 +53,7 @@ static lab_rival *add_peer(lab_bench *bench)
  * they are named, not where their peer is. */
 static const struct {
     const char *name, *peer;
-} own_names[] = { { "fa3", "torch" }, { "flex", "torch" } };
+} own_names[] = { { "fa3", "torch" }, { "fa2", "torch" }, { "flex", "torch" } };
 #define OWN_NAMES (sizeof own_names / sizeof *own_names)
 
 /* Returns the peer of the backend @name, or NULL if that has no name of its own. */
@@ -217,12 +217,12 @@ static heed_status open_rival(lab_bench *bench, const lab_found *found, size_t c
         return add_absent(bench, name,
                           answer == LAB_ANSWER_UNSUPPORTED ? LAB_BENCH_REFUSED : LAB_BENCH_FAILED,
                           peer->reason);
-    if (!it.backend && peer->backend_count == 0)
-        return add_present(bench, peer, NULL);
     size_t before = bench->rival_count;
     heed_status status = add_backends(bench, peer, it.backend);
-    if (status != HEED_OK || bench->rival_count > before || !it.backend)
+    if (status != HEED_OK || bench->rival_count > before)
         return status;
+    if (!it.backend)
+        return add_present(bench, peer, NULL);
     if (has_own_name(it.peer, it.backend))
         return add_absent(bench, it.backend, LAB_BENCH_REFUSED, "computes on CUDA devices alone");
     return refuse_backend(peer, it.backend, error);

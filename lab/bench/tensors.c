@@ -237,6 +237,20 @@ void *lab_bench_tensors_dense(const lab_bench_tensors *tensors, lab_role role)
     return dense;
 }
 
+void *lab_bench_tensors_operand(const lab_bench_tensors *tensors, lab_role role, size_t *size)
+{
+    lab_view view = lab_view_of(&tensors->problem, role);
+    int64_t vectors = lab_view_vectors(&view);
+    size_t bytes = (size_t)view.dim * view.element;
+    const char *from = tensors->host[role];
+    char *dense = malloc((size_t)vectors * bytes);
+    *size = (size_t)vectors * bytes;
+    for (int64_t i = 0; dense && i < vectors; i++)
+        memcpy(dense + (size_t)i * bytes, from + (size_t)lab_view_vector(&view, i) * view.element,
+               bytes);
+    return dense;
+}
+
 /* The error of the row @i of @expect, whose elements begin at @row; infinite if one of them has no
  * business there: see lab_expect_misplaced(). */
 static double row_error(heed_type type, const void *row, const lab_expect *expect, int64_t i)

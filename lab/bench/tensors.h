@@ -52,6 +52,10 @@ heed_status lab_bench_tensors_poison(const lab_bench_tensors *tensors);
  * caller frees; NULL if there is no memory. */
 void *lab_bench_tensors_dense(const lab_bench_tensors *tensors, lab_role role);
 
+/* lab_bench_tensors_operand() is the same for an operand, [batch, heads, queries, keys], and for an
+ * array: *@size bytes. */
+void *lab_bench_tensors_operand(const lab_bench_tensors *tensors, lab_role role, size_t *size);
+
 /* lab_bench_tensors_error() writes lab_bench_error() of the O of call number @call to *@error,
  * bringing no more of it from the device than is looked at. */
 heed_status lab_bench_tensors_error(const lab_bench_tensors *tensors, int64_t call,

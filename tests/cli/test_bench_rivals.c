@@ -301,7 +301,7 @@ static const char named_rival[] =
     "        backends = os.environ.get('BACKENDS', '').split()\n"
     "        return {'version': '1', 'types': ['f32'], 'backends': backends}\n"
     "    def prepare(self, p, data):\n"
-    "        raise peer.Unsupported('was asked for ' + p.backend)\n"
+    "        raise peer.Unsupported('was asked for ' + getattr(p, 'backend', 'none'))\n"
     "peer.serve(Torch)\n";
 
 /* The names and reasons of the rivals of a run with @list, and its exit status. */
@@ -329,7 +329,8 @@ static void expect_rivals(void **state, const char *backends, const char *list, 
     json_decref(answer);
 }
 
-/* The rivals fa3 and flex are backends of torch with names of their own. */
+/* The rivals fa3 and flex are backends of torch with names of their own. A peer that has none but
+ * such ones is a rival itself. */
 static void knows_backends_by_their_own_names(void **state)
 {
     static const char all[] = "flash cudnn fa3 flex";
@@ -341,6 +342,8 @@ static void knows_backends_by_their_own_names(void **state)
     expect_rivals(state, all, "torch",
                   "torch-flash: was asked for flash; torch-cudnn: was asked for cudnn; ");
     expect_rivals(state, all, "torch-fa3", "fa3: was asked for fa3; ");
+    expect_rivals(state, "flex", "torch,flex",
+                  "torch: was asked for none; flex: was asked for flex; ");
     expect_rivals(state, "", "flex,fa3",
                   "flex: computes on CUDA devices alone; fa3: computes on CUDA devices alone; ");
     static const struct {

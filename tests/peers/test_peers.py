@@ -74,7 +74,12 @@ class Conversation:
     def hello(self, **members):
         return self.ask("hello", protocol="heed.trial/1", threads=2, **members)
 
-    def prepare(self, tensors, output_size, **problem):
+    def prepare(self, tensors, output_size, operands=(), **problem):
+        for row in operands:
+            row["file"] = str(self.folder / row["name"])
+            pathlib.Path(row["file"]).write_bytes(row.pop("data"))
+        if operands:
+            problem["operands"] = operands
         for name, data in {**tensors, "o": b"\xaa" * output_size}.items():
             (self.folder / name).write_bytes(data)
         paths = {name: str(self.folder / name) for name in "qkvo"}
@@ -228,27 +233,39 @@ def decode(np, values, kind):
     return values.astype(np.float64)
 
 
-def attention(np, problem, q, k, v):
+def attention(np, problem, q, k, v, change=None, sees=None):
+    """In float64. change(t, p, j) makes a logit of t, and sees(p, j) shows a key, for the positions p and
+    keys j, beside the words window, chunk and softcap of the spec."""
     group = problem["heads_q"] // problem["heads_kv"]
+    words = dict(word.split("=", 1) for word in problem.get("spec", "").split() if "=" in word)
     k, v = np.repeat(k, group, 2), np.repeat(v, group, 2)
     logits = np.einsum("bihd,bjhd->bhij", q, k) * problem["scale"]
-    shift = problem["seq_k"] - problem["seq_q"] if problem["mask"] == "causal=br" else 0
-    if problem["mask"] != "none":
-        logits = np.where(np.tri(*logits.shape[-2:], shift, dtype=bool), logits, -np.inf)
-    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    weights /= weights.sum(axis=-1, keepdims=True)
-    return np.einsum("bhij,bjhd->bihd", weights, v)
+    if "softcap" in words:
+        logits = float(words["softcap"]) * np.tanh(logits / float(words["softcap"]))
+    below = problem["mask"] == "causal=br" or words.get("align") == "br"
+    at = np.arange(q.shape[1])[:, None] + (k.shape[1] - q.shape[1]) * below
+    key = np.arange(k.shape[1])[None, :]
+    left, right = (int(side) if side else 1 << 30 for side in words.get("window", ":").split(":"))
+    seen = (key >= at - left) & (key <= at + (0 if problem["mask"] != "none" else right))
+    seen &= at // int(words.get("chunk", 1 << 30)) == key // int(words.get("chunk", 1 << 30))
+    seen = seen & sees(at, key) if sees else seen
+    logits = np.where(seen, change(logits, at, key) if change else logits, -np.inf)
+    top = np.maximum(logits.max(axis=-1, keepdims=True), -1e30)
+    weights = np.exp(logits - top)
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.einsum("bhij,bjhd->bihd", weights / np.where(total == 0, 1, total), v)
 
 
-def try_problem(np, peer, problem):
-    """Returns what the peer chose, or None if it does not support the problem."""
+def try_problem(np, peer, problem, operands=(), **meaning):
+    """Returns what the peer chose, or None if it does not support the problem. @meaning: as attention()
+    has it."""
     b, h, g, s, t, d, e = list(problem.values())[:7]
     shapes = {"q": (b, s, h, d), "k": (b, t, g, d), "v": (b, t, g, e)}
     random = np.random.default_rng(7)
     kind = problem["type"]
     encoded = {n: encode(np, random.standard_normal(shape), kind) for n, shape in shapes.items()}
     size = b * s * h * e * encoded["q"].itemsize
-    reply = peer.prepare({n: x.tobytes() for n, x in encoded.items()}, size, **problem)
+    reply = peer.prepare({n: x.tobytes() for n, x in encoded.items()}, size, operands, **problem)
     if reply["status"] == "unsupported":
         return None, reply["reason"]
     check(reply["status"] == "ok", reply)
@@ -256,10 +273,107 @@ def try_problem(np, peer, problem):
     check(peer.ask("check")["status"] == "ok", "check")
     o = decode(np, np.frombuffer(peer.output(), encoded["q"].dtype), kind).reshape(b, s, h, e)
     q, k, v = (decode(np, encoded[n], kind) for n in "qkv")
-    error = np.abs(o - attention(np, problem, q, k, v)).max() / np.abs(v).max()
+    error = np.abs(o - attention(np, problem, q, k, v, **meaning)).max() / np.abs(v).max()
     check(error <= TOLERANCE[kind], f"error {error:.2e} of {reply.get('detail')}: {problem}")
     check(peer.ask("release")["status"] == "ok", "release")
     return reply.get("detail"), f"error {error:.1e}"
+
+
+def operand(name, kind, values, **more):
+    return {"name": name, "type": kind, "shape": list(values.shape), "data": values.tobytes(), **more}
+
+
+def worded(np):
+    """Problems with words: dims, mask, words, operands, and their meaning."""
+    draw = np.random.default_rng(3)
+    wide, long = (2, 4, 2, 20, 70, 16, 16), (1, 4, 4, 70, 20, 16, 16)
+    bias = draw.standard_normal((2, 1, 20, 70)).astype(np.float16)
+    slopes = draw.random((2, 4, 1, 1)).astype(np.float32)
+    starts = np.sort(draw.integers(0, 60, (2, 1, 20, 1)), axis=2).astype(np.int32)
+    shown = draw.random((1, 4, 1, 70)) < 0.5
+    padded = np.concatenate([shown, np.zeros((1, 4, 1, 26), bool)], axis=3)
+    bits = np.packbits(padded, axis=3, bitorder="little").view(np.int32)
+    doc = draw.integers(0, 3, 70).astype(np.int32)
+    return [
+        (wide, "none", "window=9:30 align=tl", [], {}),
+        (wide, "none", "window=9:4 align=br", [], {}),
+        (wide, "causal=br", "window=9:", [], {}),
+        (wide, "causal=tl", "chunk=8", [], {}),
+        (long, "causal=br", "window=3:", [], {}),
+        (wide, "none", "bias=f16:bq", [operand("bias", "f16", bias)], {"change": lambda t, p, j: t + bias}),
+        (
+            wide,
+            "causal=br",
+            "alibi=bh",
+            [operand("slopes", "f32", slopes)],
+            {"change": lambda t, p, j: t - slopes * abs(p - j)},
+        ),
+        (wide, "none", "starts=bq", [operand("starts", "i32", starts)], {"sees": lambda p, j: j >= starts}),
+        (
+            wide,
+            "none",
+            "shown=bytes:h",
+            [operand("shown", "bytes", shown.astype(np.uint8))],
+            {"sees": lambda p, j: shown},
+        ),
+        (wide, "none", "shown=bits:h", [operand("shown", "bits", bits)], {"sees": lambda p, j: shown}),
+        (
+            wide,
+            "none",
+            "array=doc:i32:70 visible=doc[q]==doc[k]&&!(k%5==2)||k<2",
+            [operand("arrays[0]", "i32", doc, array="doc")],
+            {"sees": lambda p, j: (doc[p] == doc[j]) & (j % 5 != 2) | (j < 2)},
+        ),
+        (
+            wide,
+            "causal=br",
+            "softcap=5 score=head==1?max(s,-0.5):s-float(q//3)/9",
+            [],
+            {"change": score_of(np)},
+        ),
+        (
+            wide,
+            "none",
+            "array=doc:i32:70 score=s+float(doc[k])",
+            [operand("arrays[0]", "i32", doc, array="doc")],
+            {"change": lambda t, p, j: t + doc[j]},
+        ),
+    ]
+
+
+def score_of(np):
+    """The meaning of the last score."""
+
+    def change(t, p, _key):
+        query = np.arange(t.shape[2])[:, None]
+        head = np.arange(t.shape[1]).reshape(1, -1, 1, 1)
+        return np.where(head == 1, np.maximum(t, -0.5), t - query // 3 / 9)
+
+    return change
+
+
+def test_worded(np, peer):
+    """Words that scaled_dot_product_attention has by masks, and FlexAttention by functions."""
+    for number, (dims, mask, spec, operands, meaning) in enumerate(worded(np)):
+        problem = {**problem_of(dims, mask, "f32", 1, 0.2), "spec": spec}
+        of_flex = "score" in spec
+        if of_flex or number == 3:
+            both = {**problem, "backend": "flex"}
+            rows = [dict(row) for row in operands]
+            chosen, remark = try_problem(np, peer, both, rows, **meaning)
+            print(f"{dims} {mask} {spec}: {chosen}: {remark}")
+            check(chosen is not None, remark)
+        chosen, remark = try_problem(np, peer, problem, operands, **meaning)
+        print(f"{dims} {mask} {spec}: {chosen}: {remark}")
+        check((chosen is None) == of_flex, remark)
+
+
+def check_sinks(np, peer):
+    """PyTorch gives no LSE of FlexAttention on a CPU."""
+    problem = {**problem_of((1, 4, 4, 20, 20, 16, 16)), "spec": "sinks", "backend": "flex"}
+    rows = [operand("sinks", "f32", np.zeros((1, 4, 1, 1), np.float32))]
+    chosen, reason = try_problem(np, peer, problem, rows)
+    check(chosen is None and "sinks" in reason, reason)
 
 
 def test_rival(name, folder):
@@ -281,6 +395,9 @@ def test_rival(name, folder):
                 done += chosen is not None
             print(f"{dims} {mask} {kind}: {chosen or 'unsupported'}: {remark}")
     check(done > 10, f"only {done} problems were done")
+    if name == "torch":
+        test_worded(np, peer)
+        check_sinks(np, peer)
     check(peer.ask("quit")["status"] == "ok" and peer.end() == 0, "quit")
     return 0
 
@@ -378,6 +495,36 @@ def test_behind():
     torch_cuda.ctypes.CDLL = real
 
 
+OTHERWISE = "FlashAttention aligns windows bottom right, where the {} side of this one would be {}"
+
+# Words that the rivals of a CUDA device have: dims, mask, backend, words, and what they answer.
+SAID = (
+    ((1, 2, 2, 33, 33, 16, 16), "causal=tl", "fa3", "window=5: softcap=2", "flash_attn_func, no splits"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "fa3", "chunk=7", "flash_attn_func, no splits"),
+    ((2, 4, 2, 9, 21, 8, 8), "causal=br", "fa3", "window=4:", "flash_attn_func, no splits"),
+    ((2, 4, 2, 9, 21, 8, 8), "none", "fa3", "window=3:15 align=tl", "flash_attn_func, no splits"),
+    ((2, 4, 2, 9, 21, 8, 8), "none", "fa3", "window=3:9 align=tl", OTHERWISE.format("right", -3)),
+    ((2, 4, 2, 9, 21, 8, 8), "none", "fa3", "chunk=4 align=tl", "FlashAttention-3 aligns chunks bottom right"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "fa3", "sinks", "it does not know the word sinks of the problem"),
+    ((2, 4, 2, 9, 21, 8, 8), "none", "fa2", "window=5:3 align=br softcap=3", "flash_attn_func"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "fa2", "chunk=8", "it does not know the word chunk of the problem"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "math", "window=5:2", "math"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "flash", "window=5:2", "it does not know the word window of the problem"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "flex", "window=5:2", "flex_attention, compiled"),
+)
+
+
+def test_slopes(np, peer):
+    """FlashAttention-2's ALiBi, of slopes for each head."""
+    slopes = np.array([0.5, 0.125, 0.25, 1], np.float32).reshape(1, 4, 1, 1)
+    for mask, align in (("causal=br", ""), ("none", " align=br")):
+        problem = {**problem_of((2, 4, 2, 9, 21, 8, 8), mask, "f16", 1, 0.2), "spec": "alibi" + align}
+        rows = [operand("slopes", "f32", slopes)]
+        meaning = {"change": lambda t, p, j: t - slopes * abs(p - j)}
+        chosen, remark = try_problem(np, peer, {**problem, "backend": "fa2"}, rows, **meaning)
+        check(chosen == "flash_attn_func", remark)
+
+
 def open_torch(folder, *paths, **environment):
     paths = ":".join(map(str, (FAKE_TORCH, *paths)))
     peer = Conversation(PEERS / "torch_peer.py", folder=folder, PYTHONPATH=paths, **environment)
@@ -396,7 +543,7 @@ def test_libraries(folder):
         (square, "none", "fa3", ours),
         (square, "causal=tl", "fa3", ours),
         (grouped, "causal=br", "fa3", ours),
-        (grouped, "causal=tl", "fa3", "FlashAttention-3 aligns its causal mask bottom right"),
+        (grouped, "causal=tl", "fa3", OTHERWISE.format("right", -12)),
         (long, "none", "fa3", "FA3: head dim 7"),
         (square, "none", "flex", theirs),
         (square, "causal=tl", "flex", theirs),
@@ -410,12 +557,16 @@ def test_libraries(folder):
         for dims, mask, backend, answer in cases:
             got = try_backend(np, peer, backend, problem_of(dims, mask, "f16", 3, 0.2))
             check(got == answer, f"{answer!r} expected: {got!r}")
+        for dims, mask, backend, spec, answer in SAID:
+            got = try_backend(np, peer, backend, {**problem_of(dims, mask, "f16", 3, 0.2), "spec": spec})
+            check(got == answer, f"{spec}: {answer!r} expected: {got!r}")
+        test_slopes(np, peer)
         single = problem_of((1, 1, 1, 2, 2, 3, 3), kind="f32")
         tensors = dict.fromkeys("qkv", bytes(24))
         check_error(peer.prepare(tensors, 24, **single, backend="fa3"), "unsupported", "not f32")
-        for backend in ("flash", "fa3", "flex"):
-            reply = peer.prepare(tensors, 24, **single, backend=backend, spec="b1 f32 chunk=4")
-            check_error(reply, "unsupported", "the word chunk")
+        for backend in ("flash", "fa2", "fa3", "cudnn"):
+            reply = peer.prepare(tensors, 24, **single, backend=backend, spec="b1 f32 score=s")
+            check_error(reply, "unsupported", "the word score")
         check(peer.ask("quit")["status"] == "ok" and peer.end() == 0, "quit")
     peer, _ = open_torch(folder)
     got = try_backend(np, peer, "fa3", problem_of(square, kind="f16"))
@@ -430,7 +581,7 @@ def test_cuda(folder):
     test_behind()
     test_libraries(folder)
     peer, reply = open_torch(folder, FAKE_TORCH_REFUSES="cudnn")
-    check(reply["backends"] == ["flash", "efficient", "cudnn", "math", "fa3", "flex"], reply)
+    check(reply["backends"] == ["flash", "efficient", "cudnn", "math", "fa2", "fa3", "flex"], reply)
     check(reply["behind"] is True, reply)
     check(reply["device"] == "cuda:0" and "a fake device" in reply["detail"], reply)
     square, grouped = (1, 2, 2, 33, 33, 16, 16), (2, 4, 2, 9, 21, 8, 8)
@@ -443,7 +594,6 @@ def test_cuda(folder):
         (grouped, "none", "efficient", "efficient, K and V repeated beforehand"),
         (grouped, "causal=br", "flash", "flash, enable_gqa"),
         (grouped, "causal=br", "math", "math, enable_gqa"),
-        (grouped, "causal=br", "cudnn", "torch has no causal mask aligned bottom right for cuDNN"),
     ):
         for copies in (1, 3):
             problem = problem_of(dims, mask, "f16", copies, 0.2)

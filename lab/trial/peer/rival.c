@@ -12,6 +12,7 @@
 #define PROTOCOL "heed.trial/1"
 /* Seconds, as protocol.md has them. */
 #define HELLO_SECONDS 180.0
+#define PREPARE_SECONDS 180.0
 #define ANSWER_SECONDS 60.0
 #define PATIENCE 10.0
 /* A rival is started at most this often. */
@@ -23,7 +24,8 @@ enum {
     FILE_K,
     FILE_V,
     FILE_O,
-    FILES
+    FILES,
+    FILES_MAX = FILES + LAB_RIVAL_OPERANDS_MAX /* operands come behind */
 };
 
 static lab_answer refuse(lab_rival *rival, lab_answer answer, const char *reason)
@@ -198,15 +200,34 @@ static size_t file_size(const heed_problem *p, size_t size, int64_t period)
     return period > 0 && repeated < size ? repeated : size;
 }
 
+static json_t *file_path(int fd)
+{
+    return json_sprintf("/proc/%ld/fd/%d", (long)getpid(), fd);
+}
+
+static json_t *operand_list(const lab_rival_data *data, const int *fds)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < data->operand_count; i++) {
+        const lab_rival_operand *it = &data->operands[i];
+        json_t *shape = json_array();
+        for (int j = 0; j < it->rank; j++)
+            json_array_append_new(shape, json_integer(it->shape[j]));
+        json_array_append_new(list, json_pack("{s:s, s:s*, s:s, s:o, s:o}", "name", it->name,
+                                              "array", it->array, "type", it->type, "shape", shape,
+                                              "file", file_path(fds[i])));
+    }
+    return list;
+}
+
 static json_t *prepare_request(const heed_problem *p, const lab_rival_data *data,
-                               const int fds[FILES], int64_t copies)
+                               const int fds[FILES_MAX], int64_t copies)
 {
     static const char *const masks[] = { [HEED_MASK_NONE] = "none",
                                          [HEED_MASK_CAUSAL_TOP_LEFT] = "causal=tl",
                                          [HEED_MASK_CAUSAL_BOTTOM_RIGHT] = "causal=br" };
     static const char *const names[FILES] = { "q", "k", "v", "o" };
     char spec[HEED_SPEC_SIZE];
-    char path[64];
 
     heed_problem_print(p, spec, sizeof spec);
     json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I}",
@@ -216,10 +237,10 @@ static json_t *prepare_request(const heed_problem *p, const lab_rival_data *data
                                 "seq_q", (json_int_t)p->seq_q, "seq_k", (json_int_t)p->seq_k,
                                 "dim_qk", (json_int_t)p->dim_qk, "dim_v", (json_int_t)p->dim_v,
                                 "scale", (double)p->scale, "copies", (json_int_t)copies);
-    for (int i = 0; i < FILES; i++) {
-        snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), fds[i]);
-        json_object_set_new(request, names[i], json_string(path));
-    }
+    for (int i = 0; i < FILES; i++)
+        json_object_set_new(request, names[i], file_path(fds[i]));
+    if (data->operand_count > 0)
+        json_object_set_new(request, "operands", operand_list(data, fds + FILES));
     if (data->period > 0)
         json_object_set_new(request, "period", json_integer(data->period));
     if (data->backend)
@@ -239,13 +260,38 @@ static lab_answer revive(lab_rival *rival)
     return start(rival);
 }
 
+/* Shares Q, K, V, an empty O and the operands. False: there is no memory. */
+static bool share_files(const heed_problem *p, const lab_rival_data *data, int fds[FILES_MAX])
+{
+    const struct {
+        const char *name;
+        const void *data;
+        size_t size;
+    } rows[FILES] = {
+        { "heed-q", data->q, tensor_size(p, p->heads_q, p->seq_q, p->dim_qk) },
+        { "heed-k", data->k, tensor_size(p, p->heads_kv, p->seq_k, p->dim_qk) },
+        { "heed-v", data->v, tensor_size(p, p->heads_kv, p->seq_k, p->dim_v) },
+        { "heed-o", NULL, 0 },
+    };
+    bool done = true;
+    for (int i = 0; i < FILES_MAX; i++)
+        fds[i] = -1;
+    for (int i = 0; i < FILES; i++) {
+        fds[i] = lab_share(rows[i].name, rows[i].data, file_size(p, rows[i].size, data->period));
+        done &= fds[i] >= 0;
+    }
+    for (int i = 0; i < data->operand_count; i++) {
+        fds[FILES + i] = lab_share("heed-operand", data->operands[i].data, data->operands[i].size);
+        done &= fds[FILES + i] >= 0;
+    }
+    return done;
+}
+
 lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
                              const lab_rival_data *data, int64_t copies)
 {
     const heed_problem *p = problem;
-    size_t q_size = tensor_size(p, p->heads_q, p->seq_q, p->dim_qk);
-    size_t k_size = tensor_size(p, p->heads_kv, p->seq_k, p->dim_qk);
-    size_t v_size = tensor_size(p, p->heads_kv, p->seq_k, p->dim_v);
+    int fds[FILES_MAX];
     lab_answer answer = revive(rival);
     json_t *reply = NULL;
 
@@ -254,18 +300,12 @@ lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
     if (data->behind && !rival->behind)
         return refuse(rival, LAB_ANSWER_UNSUPPORTED,
                       "is not timed behind a kernel of another module");
-    const int fds[FILES] = {
-        lab_share("heed-q", data->q, file_size(p, q_size, data->period)),
-        lab_share("heed-k", data->k, file_size(p, k_size, data->period)),
-        lab_share("heed-v", data->v, file_size(p, v_size, data->period)),
-        lab_share("heed-o", NULL, 0),
-    };
     rival->method[0] = '\0';
-    if (fds[FILE_Q] >= 0 && fds[FILE_K] >= 0 && fds[FILE_V] >= 0 && fds[FILE_O] >= 0)
-        answer = ask(rival, prepare_request(p, data, fds, copies), ANSWER_SECONDS, &reply);
+    if (share_files(p, data, fds))
+        answer = ask(rival, prepare_request(p, data, fds, copies), PREPARE_SECONDS, &reply);
     else
         answer = refuse(rival, LAB_ANSWER_ERROR, "no memory to share the tensors in");
-    for (int i = 0; i < FILES; i++)
+    for (int i = 0; i < FILES_MAX; i++)
         if (fds[i] >= 0 && (i != FILE_O || answer != LAB_ANSWER_OK))
             close(fds[i]);
     if (answer == LAB_ANSWER_OK) {

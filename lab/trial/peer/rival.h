@@ -61,11 +61,26 @@ lab_answer lab_rival_open_device(lab_rival *rival, const lab_found *found, int t
 /* lab_rival_close() ends the peer. */
 void lab_rival_close(lab_rival *rival);
 
-/* The data of a problem as peers get them: dense, [batch, seq, heads, dim]. */
+/* An operand of a problem or an array that its expressions read, dense. */
+typedef struct lab_rival_operand {
+    const char *name;  /* of the field: "bias", "slopes", "sinks", "starts", "shown", ... */
+    const char *array; /* ... or of the array, NULL of an operand */
+    const char *type;  /* of its elements in the spec: "f32", "i32", "bits", ... */
+    int64_t shape[4];  /* [batch, heads, queries, keys], 1 along which it is the same; of an array
+                          its  sizes */
+    int rank;
+    void *data;
+    size_t size; /* bytes */
+} lab_rival_operand;
+#define LAB_RIVAL_OPERANDS_MAX 9
+
+/* The data of a problem as peers get them: Q, K and V dense, [batch, seq, heads, dim]. */
 typedef struct lab_rival_data {
     const void *q;
     const void *k;
     const void *v;
+    const lab_rival_operand *operands;
+    int operand_count;
     int64_t period;      /* element i of a tensor is number i modulo this; 0: there are all */
     const char *backend; /* one of lab_rival.backends, or NULL */
     const char *behind;  /* PTX of a kernel to stand before each call of a replay; NULL: none */

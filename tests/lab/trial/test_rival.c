@@ -189,6 +189,45 @@ static void test_crashes_are_survived(void **state)
     lab_rival_close(&rival);
 }
 
+/* Operands come as files of their own, with names, types and shapes. */
+static void test_operands(void **state)
+{
+    static float bias[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    static int32_t doc[2] = { 7, 9 };
+    const lab_rival_operand operands[] = {
+        { "bias", NULL, "f32", { 1, 2, 1, 4 }, 4, bias, sizeof bias },
+        { "arrays[0]", "doc", "i32", { 2 }, 1, doc, sizeof doc },
+    };
+    lab_rival_data data = small_data;
+    char path[600], text[sizeof bias + sizeof doc + 1];
+    heed_problem problem = problem_of(SMALL);
+    lab_rival rival;
+    data.operands = operands;
+    data.operand_count = 2;
+    assert_int_equal(open_script(&rival,
+                                 "read x; hello; read x; printf '%s' \"$x\" >asked; "
+                                 "for f in $(grep -o '\"/proc[^\"]*\"' asked | tr -d '\"' | "
+                                 "tail -2); do cat $f; done >data; ok; read x; ok"),
+                     LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 1), LAB_ANSWER_OK);
+    lab_rival_close(&rival);
+    snprintf(path, sizeof path, "%s/asked", folder);
+    json_t *asked = json_load_file(path, 0, NULL);
+    const json_t *list = json_object_get(asked, "operands");
+    const json_t *first = json_array_get(list, 0), *second = json_array_get(list, 1);
+    assert_int_equal(json_array_size(list), 2);
+    assert_string_equal(json_string_value(json_object_get(first, "name")), "bias");
+    assert_null(json_object_get(first, "array"));
+    assert_int_equal(json_array_size(json_object_get(first, "shape")), 4);
+    assert_string_equal(json_string_value(json_object_get(second, "array")), "doc");
+    assert_string_equal(json_string_value(json_object_get(second, "type")), "i32");
+    json_decref(asked);
+    snprintf(path, sizeof path, "%s/data", folder);
+    assert_int_equal(scratch_read(path, text, sizeof text), sizeof bias + sizeof doc);
+    assert_memory_equal(text, bias, sizeof bias);
+    assert_memory_equal(text + sizeof bias, doc, sizeof doc);
+}
+
 /* Runs the naive peer on @spec and compares every element of its O with the float64 reference. */
 static void run_naive(const char *spec)
 {
@@ -354,7 +393,9 @@ static void run_backend(lab_rival *rival, const char *backend, const heed_proble
         for (size_t i = 0; i < counts[t]; i++)
             tensors[t][i] = values[t][i % PERIOD];
     }
-    lab_rival_data data = { values[0], values[1], values[2], PERIOD, backend, NULL };
+    lab_rival_data data = {
+        .q = values[0], .k = values[1], .v = values[2], .period = PERIOD, .backend = backend
+    };
     heed_buffers buffers = {
         .size = sizeof buffers, .q = tensors[0], .k = tensors[1], .v = tensors[2]
     };
@@ -391,12 +432,12 @@ static void test_device(void **state)
     }
     assert_int_equal(answer, LAB_ANSWER_OK);
     assert_true(rival.period && rival.behind);
-    assert_int_equal(rival.backend_count, 6);
+    assert_int_equal(rival.backend_count, 7);
     assert_string_equal(rival.backends[0], "flash");
     run_backend(&rival, "flash", &problem);
     run_backend(&rival, "efficient", &problem);
     assert_non_null(strstr(rival.method, "repeated"));
-    lab_rival_data data = { folder, folder, folder, 1, "math", NULL };
+    lab_rival_data data = { .q = folder, .k = folder, .v = folder, .period = 1, .backend = "math" };
     assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 2), LAB_ANSWER_UNSUPPORTED);
     expect_reason(&rival, "There is no such kernel.");
     lab_rival_close(&rival);
@@ -412,11 +453,17 @@ static void test_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hello),           cmocka_unit_test(test_bad_hellos),
-        cmocka_unit_test(test_refused_problem), cmocka_unit_test(test_bad_runs),
-        cmocka_unit_test(test_bad_check),       cmocka_unit_test(test_crashes_are_survived),
-        cmocka_unit_test(test_naive_peer),      cmocka_unit_test(test_requests_out_of_order),
-        cmocka_unit_test(test_unknown_words),   cmocka_unit_test(test_device),
+        cmocka_unit_test(test_hello),
+        cmocka_unit_test(test_bad_hellos),
+        cmocka_unit_test(test_refused_problem),
+        cmocka_unit_test(test_bad_runs),
+        cmocka_unit_test(test_bad_check),
+        cmocka_unit_test(test_crashes_are_survived),
+        cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_naive_peer),
+        cmocka_unit_test(test_requests_out_of_order),
+        cmocka_unit_test(test_unknown_words),
+        cmocka_unit_test(test_device),
     };
 
     return cmocka_run_group_tests(tests, open_folder, scratch_close);

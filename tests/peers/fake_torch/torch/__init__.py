@@ -6,6 +6,7 @@ FAKE_TORCH_REFUSES names backends that have no kernel for anything; grouped head
 the efficient one, as by the real one.
 """
 
+import operator
 import os
 import time
 import types
@@ -16,6 +17,7 @@ import numpy as np
 __version__ = "0.0+fake"
 version = types.SimpleNamespace(cuda="0.0")
 float32, float16, bfloat16, bool = np.float32, np.float16, np.uint16, np.bool_
+int32, uint8 = np.int32, np.uint8
 enabled = {}
 recording = None  # the list of the graph that is being captured
 
@@ -47,8 +49,9 @@ class Tensor:
     def repeat_interleave(self, times, axis):
         return Tensor(self.array.repeat(times, axis))
 
-    def tril(self, shift):
-        return Tensor(np.tril(self.array, shift))
+    def expand(self, *shape):
+        shape = shape[0] if isinstance(shape[0], tuple) else shape
+        return Tensor(np.broadcast_to(self.array, shape))
 
     def contiguous(self):
         return Tensor(np.ascontiguousarray(self.array))
@@ -60,11 +63,14 @@ class Tensor:
         parts = index if isinstance(index, tuple) else (index,)
         return Tensor(self.array[tuple(getattr(part, "array", part) for part in parts)])
 
-    def __mod__(self, number):
-        return Tensor(self.array % number)
 
-    def __floordiv__(self, number):
-        return Tensor(self.array // number)
+for name in ("mod", "floordiv", "add", "sub", "ge", "le", "and"):
+    calculate = getattr(operator, f"__{name}__")
+    setattr(
+        Tensor,
+        f"__{name}__",
+        lambda a, b, calculate=calculate: Tensor(calculate(a.array, getattr(b, "array", b))),
+    )
 
 
 def frombuffer(data, dtype):
@@ -75,8 +81,11 @@ def tensor(values, device):
     return Tensor(np.array(values))
 
 
-def ones(*shape, dtype, device):
-    return Tensor(np.ones(shape, dtype))
+def arange(count, device):
+    return Tensor(np.arange(count))
+
+
+broadcast_shapes = np.broadcast_shapes
 
 
 def zeros(*shape, device):
@@ -156,8 +165,9 @@ def refuse(what):
     raise RuntimeError("No available kernel. Aborting execution.")
 
 
-def compute(q, k, v, scale, mask, out):
+def compute(q, k, v, scale, mask, softcap, bias, out):
     logits = np.einsum("bhid,bhjd->bhij", q.astype(float), k.astype(float)) * scale
+    logits = (softcap * np.tanh(logits / softcap) if softcap else logits) + bias
     logits = np.where(mask, logits, -np.inf) if mask is not None else logits
     weights = np.exp(logits - logits.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
@@ -187,9 +197,9 @@ def launch(run):
         recording.append(run)
 
 
-def kernel(q, k, v, scale, mask):
+def kernel(q, k, v, scale, mask, softcap=0, bias=0):
     out = Tensor(np.full(q.shape[:3] + v.shape[3:], np.nan, q.array.dtype))
-    launch(lambda: compute(q.array, k.array, v.array, scale, mask, out.array))
+    launch(lambda: compute(q.array, k.array, v.array, scale, mask, softcap, bias, out.array))
     return out
 
 
