@@ -184,7 +184,7 @@ static void starts_late(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Passes by 16 keys of which the first and the last are hidden. */
+/* Passes 16 keys by if the first and the last of them are hidden. */
 static void tile_by_its_ends(mutant_row *r)
 {
     const int64_t tile = 16;
