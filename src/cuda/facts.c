@@ -131,7 +131,7 @@ heed_status heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *p
         { { "HEED_HIDES", needs.hides }, false },
         { { "HEED_STARTS", needs.starts }, false },
         { { "HEED_SINKS", needs.sinks }, false },
-        { { "HEED_PAIRS", needs.pairs && facts->launch.aligned }, false },
+        { { "HEED_PAIRS", facts->launch.aligned ? needs.pairs : 0 }, false },
         { { "HEED_PROGRAM", number }, false },
         { { "HEED_DIM_QK", problem->dim_qk }, true },
         { { "HEED_DIM_V", problem->dim_v }, true },

@@ -2,20 +2,29 @@
  * score.c - the steps of a problem printed as device code
  *
  * Steps come in two kinds: those of a row, which depend neither on the key nor on the score, and
- * those of a key. The former are computed once for all keys of a tile, by score_row_of(), and those
- * that a key's steps need are fields of score_row. Two things are printed other than step by step:
+ * those of a key. The former are computed once for all keys, by score_row_of(), and those that a
+ * key's steps need are fields of score_row. These are printed other than step by step:
  *
- *  - Whole numbers that rise evenly with the key, q - k say, become floats only once a row: where
+ *  - Whole numbers that rise evenly with the key, q - k say, become floats only once a tile: where
  *    they are below 2^24, that number plus the key's offset is exact, and converting costs as much
  *    as an exponential. |p - k| needs no absolute value where a causal mask hides keys ahead of p.
- *  - A logit that is the score plus other terms stays in the unit of products, which is left to the
- *    exponential to scale, as it is without any steps; the terms are brought into that unit.
+ *  - A logit that is a core plus other terms is in the unit of its core, which is left to the
+ *    exponential to scale, as it is without any steps; the terms are brought into that unit. The
+ *    core is the score, in the unit of products, or a softcap, a product, or any other step.
+ *  - A softcap X tanh(y) is X - 2 X / (1 + e^2y), of which the unit 2 X and the X before the minus
+ *    are left over for the row.
+ *  - All that a row's logits in a tile have in common is the tile's base, which is taken off the
+ *    row's maximum, and costs nothing for each score. Of a term that rises evenly with the key the
+ *    base has the value at the lane's first key, where that is large; so the key's own part is one
+ *    multiplication and addition. Where it is small (in tiles near the diagonal, say), rounding a
+ *    base that is larger than the term itself would be an error beside the term: see is_near().
  *
  * Nothing of a caller's text is printed, but numbers and what steps are.
  */
 #include "score.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../operand.h"
@@ -26,6 +35,8 @@
 #define OFFSET_MAX 256        /* keys of a tile */
 #define SCALE_MAX 0x1p40      /* beyond, or below the inverse, scores are made natural */
 #define DIVISOR_MAX 0x1p100   /* its inverse is a normal number */
+#define BYTES_AT_ONCE 16
+#define NEAR 3 /* so many tiles from zero a rising number is near it */
 #define TERMS_MAX HEED_STEPS_MAX
 
 /* Marks of steps. */
@@ -34,9 +45,9 @@ enum {
     OF_SCORE = 2,  /* on the score */
     IN_ROW = 4,    /* score_row_of() computes it */
     IN_FIELD = 8,  /* and leaves it for the keys, */
-    AS_FLOAT = 16, /* as a float of its own, at the lane's first key, */
+    AS_FLOAT = 16, /* as a whole number at key 0, and for a tile a float at the lane's first key, */
     AS_PLACE = 32, /* the place of its row of elements, */
-    IN_UNIT = 64,  /* or in the unit of products */
+    IN_UNIT = 64,  /* or in the unit of the logit */
     FOR_KEY = 128  /* score_of() or is_visible() computes it */
 };
 
@@ -51,11 +62,14 @@ typedef struct printer {
     heed_program program;
     heed_view view;
     unsigned marks[HEED_STEPS_MAX];
-    bool in_unit; /* of products, as a sum of these: */
+    int root; /* of the logit; -1: none. It is the sum of */
+    int core; /* this step, */
     int term_count;
-    term terms[TERMS_MAX];
-    float unit; /* else: the logit is the root times this */
-    int root;   /* of the score; -1: none */
+    term terms[TERMS_MAX]; /* and these; */
+    bool products;         /* the core is the score, as it comes; */
+    bool capped;           /* or twice the softcap times a half less 1 / (1 + e^2y), */
+    double stretch;        /* where 2y is this times the core to base 2; */
+    float unit;            /* or the core times this */
     heed_text *text;
 } printer;
 
@@ -226,54 +240,63 @@ static bool is_along_keys(const printer *p, int i)
 
 /* ---- The unit of the logit ---- */
 
-static bool add_term(printer *p, int step, bool less)
-{
-    p->terms[p->term_count++] = (term){ step, less };
-    return true;
-}
-
-/* Is step @i the score plus and minus terms without it? Notes them. */
-static bool find_terms(printer *p, int i)
+/* The step that is left of @i without terms that are added and taken off, which it notes. */
+static int find_terms(printer *p, int i)
 {
     const heed_step *step = step_at(p, i);
-    if (step->op == HEED_OP_SCORE)
-        return true;
     if (step->op != HEED_OP_ADD && step->op != HEED_OP_SUB)
-        return false;
+        return i;
     bool left = p->marks[step->a] & OF_SCORE, right = p->marks[step->b] & OF_SCORE;
     if (left == right || (right && step->op == HEED_OP_SUB))
-        return false;
-    return find_terms(p, left ? step->a : step->b) &&
-           add_term(p, left ? step->b : step->a, step->op == HEED_OP_SUB);
+        return i;
+    p->terms[p->term_count++] = (term){ left ? step->b : step->a, step->op == HEED_OP_SUB };
+    return find_terms(p, left ? step->a : step->b);
 }
 
-/* Else a positive factor of the whole is left to the exponential. */
-static void find_factor(printer *p)
+/* Takes a constant factor from 1 / SCALE_MAX to SCALE_MAX off step @i, if it has one. */
+static int take_factor(const printer *p, int i, double *factor)
 {
-    const heed_step *step = step_at(p, p->root);
-    if (step->op != HEED_OP_MUL)
-        return;
-    const int sides[] = { step->a, step->b };
-    for (int i = 0; i < 2; i++) {
-        const heed_step *factor = step_at(p, sides[i]);
-        if (factor->op != HEED_OP_FLOAT || !(factor->value.real >= 1 / DIVISOR_MAX) ||
-            factor->value.real > DIVISOR_MAX)
+    const heed_step *step = step_at(p, i);
+    *factor = 1;
+    for (int side = 0; side < 2; side++) {
+        bool divides = step->op == HEED_OP_DIV && side == 1;
+        if (step->op != HEED_OP_MUL && !divides)
             continue;
-        p->unit = factor->value.real;
-        p->root = sides[1 - i];
-        return;
+        const heed_step *by = step_at(p, side == 0 ? step->a : step->b);
+        if (by->op != HEED_OP_FLOAT || !(by->value.real >= (float)(1 / SCALE_MAX)) ||
+            !(by->value.real <= (float)SCALE_MAX))
+            continue;
+        *factor = divides ? 1 / (double)by->value.real : (double)by->value.real;
+        return side == 0 ? step->b : step->a;
     }
+    return i;
+}
+
+static bool is_moderate(const heed_problem *problem)
+{
+    double scale = fabs((double)problem->scale);
+    return scale <= SCALE_MAX && scale >= 1 / SCALE_MAX;
 }
 
 static void find_unit(printer *p)
 {
-    double scale = fabs((double)p->problem.scale);
+    double factor;
     p->unit = 1;
-    if (p->root < 0)
+    p->core = p->root < 0 ? -1 : find_terms(p, p->root);
+    if (p->core < 0)
         return;
-    p->in_unit = scale <= SCALE_MAX && scale >= 1 / SCALE_MAX && find_terms(p, p->root);
-    if (!p->in_unit)
-        find_factor(p);
+    p->products = step_at(p, p->core)->op == HEED_OP_SCORE && is_moderate(&p->problem);
+    int inner = take_factor(p, p->core, &factor);
+    if (p->products || step_at(p, p->core)->op != HEED_OP_MUL || factor == 1)
+        return;
+    p->unit = (float)factor;
+    p->core = inner;
+    if (step_at(p, inner)->op != HEED_OP_TANH)
+        return;
+    p->capped = true;
+    p->unit *= 2;
+    p->core = take_factor(p, step_at(p, inner)->a, &factor);
+    p->stretch = 2 * LOG2_E * factor;
 }
 
 static void start(printer *p, const heed_problem *problem)
@@ -332,33 +355,56 @@ static void need_of_key(printer *p, int i)
     }
 }
 
-/* Of a product of a row's number and a key's, the row's; -1: there is none. */
-static int row_factor(const printer *p, int i, int *other)
+/* A term: numbers of the row, multiplied or divided by, and one of the key. */
+#define FACTORS_MAX 4
+typedef struct factors {
+    int key;       /* -1: none */
+    bool rises;    /* it rises evenly, */
+    rising number; /* like this */
+    int rows, row[FACTORS_MAX];
+    bool divides[FACTORS_MAX];
+} factors;
+
+/* Takes a factor of the row off that of the key, if there is one. */
+static bool take_row(const printer *p, factors *f)
 {
-    const heed_step *step = step_at(p, i);
-    if (!(p->marks[i] & OF_KEY) || step->op != HEED_OP_MUL)
-        return -1;
-    bool left = !(p->marks[step->a] & OF_KEY), right = !(p->marks[step->b] & OF_KEY);
-    if (!left && !right)
-        return -1;
-    *other = left ? step->b : step->a;
-    return left ? step->a : step->b;
+    const heed_step *step = step_at(p, f->key);
+    bool divides = step->op == HEED_OP_DIV;
+    if (f->rows == FACTORS_MAX || (step->op != HEED_OP_MUL && !divides))
+        return false;
+    bool left = p->marks[step->a] & OF_KEY, right = p->marks[step->b] & OF_KEY;
+    if (left == right || (divides && (right || step_at(p, step->b)->op != HEED_OP_FLOAT)))
+        return false;
+    f->row[f->rows] = left ? step->b : step->a;
+    f->divides[f->rows++] = divides;
+    f->key = left ? step->a : step->b;
+    return true;
+}
+
+static factors factors_of(const printer *p, int i)
+{
+    factors f = { .key = i };
+    if (!(p->marks[i] & OF_KEY))
+        return (factors){ .key = -1, .rows = 1, .row = { i } };
+    while (take_row(p, &f))
+        ;
+    f.rises = find_rising(p, f.key, &f.number);
+    return f;
 }
 
 static void need_all(printer *p)
 {
-    for (int i = 0; i < p->term_count && p->in_unit; i++) {
-        int step = p->terms[i].step, other = -1, factor = row_factor(p, step, &other);
-        int of_row = factor >= 0 ? factor : p->marks[step] & OF_KEY ? -1 : step;
-        if (of_row >= 0) {
-            p->marks[of_row] |= IN_UNIT;
-            need_in_row(p, of_row);
-        }
-        if (factor >= 0 || of_row < 0)
-            need_of_key(p, factor >= 0 ? other : step);
+    for (int i = 0; i < p->term_count; i++) {
+        factors f = factors_of(p, p->terms[i].step);
+        if (f.rows > 0)
+            p->marks[p->terms[i].step] |= IN_UNIT;
+        for (int k = 0; k < f.rows; k++)
+            need_in_row(p, f.row[k]);
+        if (f.key >= 0)
+            need_of_key(p, f.key);
     }
-    if (p->root >= 0 && !p->in_unit)
-        need_of_key(p, p->root);
+    if (p->core >= 0)
+        need_of_key(p, p->core);
     if (p->program.visible >= 0)
         need_of_key(p, p->program.visible);
 }
@@ -573,20 +619,19 @@ static void print_along_keys(const printer *p, int i)
     heed_data type = type_of(p, i);
     const char *name = elements[type].name;
     if (type == HEED_DATA_BITS)
-        PRINT(
-            p,
-            "step_ahead_bit(&row->a%d, row->p%d, row->tile, row->within, c, row->left, whole, how)",
-            i, i);
+        PRINT(p,
+              "step_ahead_bit(&at->a%d, row->p%d, at->tile, at->within, c, at->left, whole, how)",
+              i, i);
     else if (read_ahead(p, i))
-        PRINT(p, "step_ahead_%s(&row->a%d, row->p%d, c, row->left, whole, how)", name, i, i);
+        PRINT(p, "step_ahead_%s(&at->a%d, at->p%d, c, at->left, whole, how)", name, i, i);
     else
-        PRINT(p, "step_key_%s(row->p%d, c, row->left, whole, how)", name, i);
+        PRINT(p, "step_key_%s(at->p%d, c, at->left, whole, how)", name, i);
 }
 
 static void print_rising(const printer *p, int i, const rising *number)
 {
     PRINT(p, number->sign == 0 ? "ptx_abs(" : number->sign < 0 ? "-(" : "(");
-    PRINT(p, "row->f%d + (float)(%d * (i32)c))", i, (int)number->rise);
+    PRINT(p, "at->f%d + (float)(%d * (i32)c))", i, (int)number->rise);
 }
 
 /* Leaves as they are written in score_row_of(), and for a key. */
@@ -600,7 +645,7 @@ static const char *leaf_of(heed_op op, bool in_row)
     case HEED_OP_POSITION:
         return "(i32)(query + (u32)args->first)";
     case HEED_OP_KEY:
-        return in_row ? "(i32)(tile + within)" : "(i32)(row->tile + row->within + c)";
+        return in_row ? "0" : "(i32)(at->tile + at->within + c)";
     case HEED_OP_HEAD:
         return "(i32)head";
     default:
@@ -649,120 +694,261 @@ static void print_of_key(const printer *p, int i, bool done[HEED_STEPS_MAX])
     print_step(p, i, false);
 }
 
-static void print_reads(const printer *p)
+static void print_macros(const printer *p)
 {
-    bool reads = false;
-    for (int i = 0; i < p->program.count; i++)
+    bool reads = false, rises = false;
+    int packed = 0;
+    for (int i = 0; i < p->program.count; i++) {
         reads = reads || read_ahead(p, i);
-    PRINT(p, "#define STEPS_READ_AHEAD %d\n\n", reads);
+        if (read_ahead(p, i) &&
+            (type_of(p, i) == HEED_DATA_BITS || type_of(p, i) == HEED_DATA_BYTES))
+            packed = type_of(p, i) == HEED_DATA_BITS ? 1 : 2;
+    }
+    for (int i = 0; i < p->term_count; i++)
+        rises = rises || factors_of(p, p->terms[i].step).rises;
+    PRINT(p, "#define STEPS_READ_AHEAD %d\n#define STEPS_RISE %d\n#define STEPS_PACKED %d\n\n",
+          reads, rises, packed);
 }
 
 static void print_fields(const printer *p)
 {
-    PRINT(p, "typedef struct score_row {\n    u32 tile, within;\n    i32 left;\n");
+    PRINT(p, "typedef struct score_row {\n");
     for (int i = 0; i < p->program.count; i++) {
         if (p->marks[i] & IN_FIELD)
             PRINT(p, "    %s v%d;\n", type_name(step_at(p, i)->kind), i);
         if (p->marks[i] & AS_FLOAT)
-            PRINT(p, "    float f%d;\n", i);
+            PRINT(p, "    i32 w%d;\n", i);
         if (p->marks[i] & IN_UNIT)
             PRINT(p, "    float u%d;\n", i);
         if (p->marks[i] & AS_PLACE)
             PRINT(p, "    const u8 *p%d;\n", i);
+    }
+    PRINT(p, "} score_row;\n\n"
+             "typedef struct score_tile {\n    u32 tile, within;\n    i32 left;\n");
+    for (int i = 0; i < p->program.count; i++) {
+        if (p->marks[i] & AS_FLOAT)
+            PRINT(p, "    float f%d;\n", i);
+        if (p->marks[i] & AS_PLACE && type_of(p, i) != HEED_DATA_BITS)
+            PRINT(p, "    const u8 *p%d;\n", i);
         if (read_ahead(p, i))
             PRINT(p, "    step_ahead a%d;\n", i);
     }
-    PRINT(p, "} score_row;\n\n");
+    PRINT(p, "} score_tile;\n\n");
 }
 
-/* The place of the elements of the lane's first key; of bits that of the row. */
-static void print_row_place(const printer *p, int i)
+static void print_row_fields(const printer *p, int i)
 {
-    const heed_step *load = step_at(p, i);
-    heed_data type = type_of(p, i);
-    const char *ahead = read_ahead(p, i);
-    PRINT(p, "    row.p%d = ", i);
-    print_place(p, load, true);
-    if (type != HEED_DATA_BITS)
-        PRINT(p, " + %du * (u64)(tile + within)", elements[type].size);
-    PRINT(p, ";\n");
-    if (ahead)
-        PRINT(p, "    step_read_%s(&row.a%d, row.p%d%s, whole, how);\n", ahead, i, i,
-              type == HEED_DATA_BITS ? ", tile, row.left + (i32)within" : ", row.left");
+    rising number;
+    if (p->marks[i] & IN_FIELD)
+        PRINT(p, "    row.v%d = v%d;\n", i, i);
+    if (p->marks[i] & AS_FLOAT && find_rising(p, i, &number)) {
+        PRINT(p, "    row.w%d = ", i);
+        print_value(p, number.whole, true);
+        PRINT(p, ";\n");
+    }
+    if (p->marks[i] & IN_UNIT) {
+        factors f = factors_of(p, i);
+        PRINT(p, "    row.u%d = args->changes.inverse", i);
+        for (int k = 0; k < f.rows; k++) {
+            PRINT(p, f.divides[k] ? " / " : " * ");
+            print_value(p, f.row[k], true);
+        }
+        PRINT(p, ";\n");
+    }
+    if (p->marks[i] & AS_PLACE) {
+        PRINT(p, "    row.p%d = ", i);
+        print_place(p, step_at(p, i), true);
+        PRINT(p, ";\n");
+    }
 }
 
 static void print_row(const printer *p)
 {
-    PRINT(
-        p,
-        "HEED_DEVICE score_row score_row_of(const heed_cuda_args *args, u32 batch, u32 head,\n"
-        "                                   u32 query, u32 tile, u32 within, const int whole,\n"
-        "                                   const int how)\n{\n"
-        "    score_row row;\n    row.tile = tile;\n    row.within = within;\n"
-        "    row.left = (i32)(args->seq_k - tile - within);\n"
-        "    (void)batch;\n    (void)head;\n    (void)query;\n    (void)whole;\n    (void)how;\n");
+    PRINT(p, "HEED_DEVICE score_row score_row_of(const heed_cuda_args *args, u32 batch, u32 head,\n"
+             "                                   u32 query)\n{\n"
+             "    score_row row;\n"
+             "    (void)args;\n    (void)batch;\n    (void)head;\n    (void)query;\n");
     for (int i = 0; i < p->program.count; i++)
         if (p->marks[i] & IN_ROW && !is_constant(p, i))
             print_step(p, i, true);
+    for (int i = 0; i < p->program.count; i++)
+        print_row_fields(p, i);
+    PRINT(p, "    return row;\n}\n\n");
+}
+
+/* The place of the elements of the lane's first key; of bits that of the row. */
+static void print_tile_place(const printer *p, int i)
+{
+    heed_data type = type_of(p, i);
+    const char *ahead = read_ahead(p, i);
+    bool bits = type == HEED_DATA_BITS;
+    if (!bits)
+        PRINT(p, "    at.p%d = row->p%d + %du * (u64)(tile + within);\n", i, i,
+              elements[type].size);
+    if (bits)
+        PRINT(p,
+              "    step_read_bits(&at.a%d, row->p%d, tile, at.left + (i32)within, whole, how);\n",
+              i, i);
+    else if (ahead)
+        PRINT(p, "    step_read_%s(&at.a%d, at.p%d%s, at.left, whole, how);\n", ahead, i, i,
+              type == HEED_DATA_BYTES ? ", within" : "");
+}
+
+static void print_tile(const printer *p)
+{
+    rising number;
+    PRINT(p,
+          "HEED_DEVICE score_tile score_tile_of(const heed_cuda_args *args, const score_row *row,\n"
+          "                                     u32 tile, u32 within, const int whole,\n"
+          "                                     const int how)\n{\n"
+          "    score_tile at;\n    at.tile = tile;\n    at.within = within;\n"
+          "    at.left = (i32)(args->seq_k - tile - within);\n"
+          "    (void)row;\n    (void)whole;\n    (void)how;\n");
     for (int i = 0; i < p->program.count; i++) {
-        rising number;
-        if (p->marks[i] & IN_FIELD)
-            PRINT(p, "    row.v%d = v%d;\n", i, i);
         if (p->marks[i] & AS_FLOAT && find_rising(p, i, &number))
-            PRINT(p, "    row.f%d = (float)v%d;\n", i, number.whole);
-        if (p->marks[i] & IN_UNIT) {
-            PRINT(p, "    row.u%d = args->changes.inverse * ", i);
-            print_value(p, i, true);
+            PRINT(p, "    at.f%d = (float)(row->w%d + %d * (i32)(tile + within));\n", i, i,
+                  (int)number.rise);
+        if (p->marks[i] & AS_PLACE)
+            print_tile_place(p, i);
+    }
+    PRINT(p, "    return at;\n}\n\n");
+}
+
+static void print_ready(const printer *p)
+{
+    PRINT(p, "HEED_DEVICE void score_tile_ready(score_tile *at, const int how)\n{\n"
+             "    (void)at;\n    (void)how;\n");
+    for (int i = 0; i < p->program.count; i++) {
+        const char *ahead = read_ahead(p, i);
+        if (ahead && strcmp(ahead, "halves") != 0)
+            PRINT(p, "    step_pack_%s(&at->a%d, at->within, how);\n", ahead, i);
+    }
+    PRINT(p, "}\n\n");
+}
+
+/* A rising number at the lane's first key, with its sign. */
+static void print_first(const printer *p, const factors *f)
+{
+    PRINT(p,
+          f->number.sign == 0  ? "ptx_abs(at->f%d)"
+          : f->number.sign < 0 ? "(-at->f%d)"
+                               : "at->f%d",
+          f->key);
+}
+
+static void print_factor(const printer *p, int step, const factors *f)
+{
+    if (f->rows > 0)
+        PRINT(p, "row->u%d", step);
+    else
+        PRINT(p, "args->changes.inverse");
+}
+
+/* Is a rising number of a term so near zero in the tile that it is not put in the base? */
+static void print_near(const printer *p)
+{
+    PRINT(p, "HEED_DEVICE int is_near(const score_tile *at)\n{\n    (void)at;\n    return 0");
+    for (int i = 0; i < p->term_count; i++) {
+        factors f = factors_of(p, p->terms[i].step);
+        if (f.rises)
+            PRINT(p, " || ptx_abs(at->f%d) < %d.0f * STEP_KEYS", f.key,
+                  NEAR * abs((int)f.number.rise));
+    }
+    PRINT(p, ";\n}\n\n");
+}
+
+static void print_base(const printer *p)
+{
+    print_near(p);
+    PRINT(p,
+          "HEED_DEVICE float base_of(const heed_cuda_args *args, const score_row *row,\n"
+          "                          const score_tile *at, const int how)\n{\n"
+          "    float base = %s;\n"
+          "    (void)args;\n    (void)row;\n    (void)at;\n    (void)how;\n",
+          p->capped ? "0.5f" : "0.0f");
+    for (int i = 0; i < p->term_count; i++) {
+        factors f = factors_of(p, p->terms[i].step);
+        char sign = p->terms[i].less ? '-' : '+';
+        if (f.key < 0) {
+            PRINT(p, "    base = base %c row->u%d;\n", sign, p->terms[i].step);
+        } else if (f.rises) {
+            PRINT(p, "    if (how & STEP_FAR)\n        base = base %c ", sign);
+            print_factor(p, p->terms[i].step, &f);
+            PRINT(p, " * ");
+            print_first(p, &f);
             PRINT(p, ";\n");
         }
-        if (p->marks[i] & AS_PLACE)
-            print_row_place(p, i);
     }
-    PRINT(p, "    return row;\n}\n\n");
+    PRINT(p, "    return base;\n}\n\n");
 }
 
 static void print_head(const printer *p, const char *what)
 {
     PRINT(p,
-          "HEED_DEVICE %s\n{\n    (void)args;\n    (void)row;\n    (void)c;\n"
+          "HEED_DEVICE %s\n{\n    (void)args;\n    (void)row;\n    (void)at;\n    (void)c;\n"
           "    (void)whole;\n    (void)how;\n",
           what);
 }
 
-/* A term in the unit of products. */
-static void print_term(const printer *p, const term *it)
+/* The core, in its unit. */
+static void print_core(const printer *p, bool done[HEED_STEPS_MAX])
 {
-    int other = -1, factor = row_factor(p, it->step, &other);
-    PRINT(p, "    score = score %c ", it->less ? '-' : '+');
-    if (factor >= 0) {
-        PRINT(p, "row->u%d * ", factor);
-        print_value(p, other, false);
-    } else if (p->marks[it->step] & OF_KEY) {
-        print_value(p, it->step, false);
-        PRINT(p, " * args->changes.inverse");
+    bool score = p->core >= 0 && step_at(p, p->core)->op == HEED_OP_SCORE;
+    if (p->core < 0 || p->products)
+        return;
+    if (!p->capped || !score || !is_moderate(&p->problem))
+        print_of_key(p, p->core, done);
+    PRINT(p, p->capped ? "    score = ptx_rcp(-1.0f - ptx_ex2(" : "    score = ");
+    if (p->capped && score && is_moderate(&p->problem)) {
+        PRINT(p, "score * args->changes.stretch");
     } else {
-        PRINT(p, "row->u%d", it->step);
+        print_value(p, p->core, false);
+        if (p->capped) {
+            PRINT(p, " * ");
+            print_float(p, (float)p->stretch);
+        }
     }
+    PRINT(p, p->capped ? "));\n" : ";\n");
+}
+
+/* The part of a far rising term that the base has not: what the key's offset adds. */
+static void print_far(const printer *p, const term *it, const factors *f)
+{
+    int rise = (int)f->number.rise * (f->number.sign < 0 ? -1 : 1);
+    PRINT(p, "    if (how & STEP_FAR)\n        score = score + ");
+    if (f->number.sign == 0)
+        PRINT(p, "step_signed(");
+    print_factor(p, it->step, f);
+    if (f->number.sign == 0)
+        PRINT(p, ", at->f%d)", f->key);
+    PRINT(p, " * (float)(%d * (i32)c);\n    else\n    ", it->less ? -rise : rise);
+}
+
+/* A term in the unit of the logit. */
+static void print_term(const printer *p, const term *it, bool done[HEED_STEPS_MAX])
+{
+    factors f = factors_of(p, it->step);
+    if (f.key < 0)
+        return;
+    print_of_key(p, f.key, done);
+    if (f.rises)
+        print_far(p, it, &f);
+    PRINT(p, "    score = score %c ", it->less ? '-' : '+');
+    print_factor(p, it->step, &f);
+    PRINT(p, " * ");
+    print_value(p, f.key, false);
     PRINT(p, ";\n");
 }
 
 static void print_score(const printer *p)
 {
     bool done[HEED_STEPS_MAX] = { false };
-    print_head(p, "float score_of(const heed_cuda_args *args, const score_row *row, float score,\n"
-                  "                           u32 c, const int whole, const int how)");
-    for (int i = 0; i < p->term_count && p->in_unit; i++) {
-        int other = -1;
-        print_of_key(p, row_factor(p, p->terms[i].step, &other) >= 0 ? other : p->terms[i].step,
-                     done);
-        print_term(p, &p->terms[i]);
-    }
-    if (p->root >= 0 && !p->in_unit) {
-        print_of_key(p, p->root, done);
-        PRINT(p, "    score = ");
-        print_value(p, p->root, false);
-        PRINT(p, ";\n");
-    }
+    print_head(p, "float score_of(const heed_cuda_args *args, const score_row *row,\n"
+                  "                           const score_tile *at, float score, u32 c,\n"
+                  "                           const int whole, const int how)");
+    print_core(p, done);
+    for (int i = 0; i < p->term_count; i++)
+        print_term(p, &p->terms[i], done);
     PRINT(p, "    return score;\n}\n\n");
 }
 
@@ -770,8 +956,9 @@ static void print_visible(const printer *p)
 {
     bool done[HEED_STEPS_MAX] = { false };
     int visible = p->program.visible;
-    print_head(p, "int is_visible(const heed_cuda_args *args, const score_row *row, u32 c,\n"
-                  "                           const int whole, const int how)");
+    print_head(p, "int is_visible(const heed_cuda_args *args, const score_row *row,\n"
+                  "                           const score_tile *at, u32 c, const int whole,\n"
+                  "                           const int how)");
     if (visible >= 0)
         print_of_key(p, visible, done);
     PRINT(p, "    return ");
@@ -791,9 +978,12 @@ size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t s
         return heed_text_none(text, size);
     p.text = &to;
     need_all(&p);
-    print_reads(&p);
+    print_macros(&p);
     print_fields(&p);
     print_row(&p);
+    print_tile(&p);
+    print_ready(&p);
+    print_base(&p);
     print_score(&p);
     print_visible(&p);
     return to.length;
@@ -801,19 +991,42 @@ size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t s
 
 /* ---- Needs, and arguments ---- */
 
-/* May the elements of two neighbouring keys be read at once? */
-static bool has_pairs(const printer *p)
+/* Do rows of the elements that step @i loads begin at multiples of @unit elements? */
+static bool has_rows_of(const printer *p, int i, int64_t unit)
 {
-    for (int i = 0; i < p->program.source_count; i++) {
-        const heed_load *from = &p->program.sources[i];
-        bool even = p->problem.seq_k % 2 == 0;
-        for (int k = 0; k < from->rank - 1; k++)
-            even = even && (from->type == HEED_DATA_BITS || from->stride[k] % 2 == 0);
-        for (int k = 0; k < p->program.count && !even; k++)
-            if (is_along_keys(p, k) && step_at(p, k)->value.whole == i)
-                return false;
+    const heed_load *from = &p->program.sources[step_at(p, i)->value.whole];
+    bool fits = p->problem.seq_k % unit == 0;
+    for (int k = 0; k < from->rank - 1; k++)
+        fits = fits && (from->type == HEED_DATA_BITS || from->stride[k] % unit == 0);
+    return fits;
+}
+
+/* Are elements of source @source bytes along keys? */
+static bool is_bytes(const printer *p, int source)
+{
+    for (int i = 0; i < p->program.count; i++)
+        if (is_along_keys(p, i) && step_at(p, i)->value.whole == source)
+            return type_of(p, i) == HEED_DATA_BYTES;
+    return false;
+}
+
+/* May the elements of two neighbouring keys be read at once? 2: and sixteen of bytes. */
+static int pairs_of(const printer *p)
+{
+    int pairs = 1;
+    for (int i = 0; i < p->program.count; i++) {
+        if (!is_along_keys(p, i))
+            continue;
+        if (!has_rows_of(p, i, 2))
+            return 0;
+        if (type_of(p, i) == HEED_DATA_BYTES)
+            pairs = 2;
     }
-    return true;
+    for (int i = 0; i < p->program.count && pairs == 2; i++)
+        if (is_along_keys(p, i) && type_of(p, i) == HEED_DATA_BYTES &&
+            !has_rows_of(p, i, BYTES_AT_ONCE))
+            pairs = 1;
+    return pairs;
 }
 
 /* About what a step takes. */
@@ -822,7 +1035,7 @@ static void add_cost(const printer *p, int i, heed_cuda_needs *needs)
     static const struct {
         int instructions, exponentials;
     } costs[HEED_OPS] = {
-        [HEED_OP_EXP] = { 6, 1 },  [HEED_OP_LOG] = { 18, 0 },     [HEED_OP_TANH] = { 14, 2 },
+        [HEED_OP_EXP] = { 6, 1 },  [HEED_OP_LOG] = { 18, 0 },     [HEED_OP_TANH] = { 4, 2 },
         [HEED_OP_SQRT] = { 8, 1 }, [HEED_OP_TO_FLOAT] = { 0, 1 }, [HEED_OP_TO_INT] = { 4, 1 },
         [HEED_OP_DIV] = { 9, 1 },  [HEED_OP_MOD] = { 24, 1 },     [HEED_OP_LOAD] = { 5, 0 },
     };
@@ -839,9 +1052,12 @@ static void add_cost(const printer *p, int i, heed_cuda_needs *needs)
 /* Registers of two rows that step @i takes between scores. */
 static int registers_of(const printer *p, int i)
 {
-    return 2 * ((p->marks[i] & IN_FIELD ? 1 : 0) + (p->marks[i] & AS_FLOAT ? 1 : 0) +
+    return 2 * ((p->marks[i] & IN_FIELD ? 1 : 0) + (p->marks[i] & AS_FLOAT ? 2 : 0) +
                 (p->marks[i] & IN_UNIT ? 1 : 0) + (p->marks[i] & AS_PLACE ? 2 : 0));
 }
+
+/* Of both rows what their scores in a tile lack, and the maxima less that. */
+#define BASES 4
 
 /* Registers that the compiler took beside that in some hundred configs: for elements on their way,
  * and for steps of several scores at a time. */
@@ -860,8 +1076,8 @@ static void add_registers(const printer *p, heed_cuda_needs *needs)
         needs->ahead = needs->ahead || (read_ahead(p, i) && type_of(p, i) != HEED_DATA_BITS);
     }
     bool computes = needs->instructions > COMPUTING;
-    needs->registers += (loads ? LOADING : 0) + (computes ? COMPUTING : 0) +
-                        (needs->starts ? STARTING : 0);
+    needs->registers += (needs->modifies ? BASES : 0) + (loads ? LOADING : 0) +
+                        (computes ? COMPUTING : 0) + (needs->starts ? STARTING : 0);
     needs->crowded = loads || computes;
     needs->per_key = loads && computes;
 }
@@ -877,9 +1093,9 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     needs.modifies = p.program.score >= 0;
     needs.hides = p.program.visible >= 0;
     needs.any = needs.modifies || needs.hides || needs.starts || needs.sinks;
-    needs.pairs = (needs.modifies || needs.hides) && has_pairs(&p);
+    needs.pairs = needs.modifies || needs.hides ? pairs_of(&p) : 0;
     need_all(&p);
-    needs.instructions = p.in_unit ? p.term_count : p.root >= 0;
+    needs.instructions = p.term_count + (p.root >= 0 && !p.products);
     for (int i = 0; i < p.program.count; i++)
         add_cost(&p, i, &needs);
     add_registers(&p, &needs);
@@ -910,17 +1126,18 @@ float heed_cuda_fill_changes(heed_cuda_changes *changes, const heed_problem *pro
     if (!heed_problem_has_operands(problem))
         return (float)(scale * LOG2_E);
     start(&p, problem);
-    bool products = p.root < 0 || p.in_unit;
+    double unit = p.root < 0 || p.products ? scale : (double)p.unit;
     changes->natural = (float)scale;
-    changes->inverse = (float)(1 / scale);
-    changes->unit = products ? (float)scale : p.unit;
+    changes->inverse = (float)(1 / unit);
+    changes->unit = (float)unit;
+    changes->stretch = (float)(scale * p.stretch);
     if (problem->sinks.along & HEED_ALONG_BATCH)
         changes->sink_stride = problem->sinks.strides.batch;
     if (problem->starts.along & HEED_ALONG_BATCH)
         changes->start_stride = problem->starts.strides.batch;
     for (int i = 0; i < p.program.source_count; i++)
         fill_source(&changes->sources[i], &p.program.sources[i]);
-    return (float)((products ? scale : (double)p.unit) * LOG2_E);
+    return (float)(unit * LOG2_E);
 }
 
 static const char *name_of(const heed_problem *problem, size_t buffer)
@@ -941,11 +1158,13 @@ int heed_cuda_operands(const heed_problem *problem, int *sources,
     if (!heed_problem_has_operands(problem))
         return 0;
     start(&p, problem);
+    bool wide = pairs_of(&p) == 2;
     for (; count < p.program.source_count; count++) {
         const heed_load *from = &p.program.sources[count];
         operands[count] = (heed_cuda_operand){ name_of(problem, from->buffer), from->buffer,
-                                               from->type == HEED_DATA_BITS
-                                                   ? 4
+                                               from->type == HEED_DATA_BITS ? 4
+                                               : wide && is_bytes(&p, count)
+                                                   ? BYTES_AT_ONCE
                                                    : 2 * elements[from->type].size };
     }
     *sources = count;

@@ -19,8 +19,8 @@ typedef struct heed_cuda_needs {
     bool starts;
     bool sinks;
     bool any;
-    bool pairs;       /* elements of two neighbouring keys may be read at once where addresses of
-                         operands are multiples of two elements */
+    int pairs;        /* elements of two neighbouring keys may be read at once, and with 2 bytes of
+                         sixteen, where addresses are multiples of what heed_cuda_operands() says */
     int instructions; /* about, for a score, */
     int exponentials; /* operations of the special function units, */
     int registers;    /* and of a thread; */

@@ -19,6 +19,7 @@ const emulated_kernel EMULATED_KERNEL = {
     .type = HEED_BF16 ? 2 : 1,
     .masked = HEED_MASKED,
     .hides_first = HEED_HIDES_FIRST,
+    .pairs = HEED_PAIRS,
     .dim_qk = HEED_DIM_QK,
     .dim_v = HEED_DIM_V,
     .rows = BLOCK_ROWS,

@@ -13,6 +13,7 @@ typedef struct emulated_kernel {
     bool half;        /* sums of products in half precision */
     bool masked;
     bool hides_first; /* compiled for windows and chunks */
+    int pairs;        /* what of heed_cuda_needs it is compiled for */
     int dim_qk, dim_v;
     uint32_t rows; /* of a block */
     uint32_t threads;

@@ -17,7 +17,12 @@ extern const emulated_kernel changed_naive_all, changed_naive_words, changed_mma
     changed_wgmma_starts_unaligned, changed_wgmma_starts_negative, changed_wgmma_words,
     changed_wgmma_words_unaligned, changed_wgmma_words_negative, changed_wgmma_open,
     changed_wgmma_open_unaligned, changed_wgmma_open_negative, changed_wgmma_two,
-    changed_wgmma_two_unaligned, changed_wgmma_two_negative;
+    changed_wgmma_two_unaligned, changed_wgmma_two_negative, changed_wgmma_wide,
+    changed_wgmma_wide_unaligned, changed_wgmma_wide_negative, changed_wgmma_bytes,
+    changed_wgmma_bytes_unaligned, changed_wgmma_bytes_negative, changed_wgmma_bits,
+    changed_wgmma_bits_unaligned, changed_wgmma_bits_negative, changed_wgmma_slopes,
+    changed_wgmma_slopes_unaligned, changed_wgmma_slopes_negative, changed_mma_late,
+    changed_mma_late_unaligned;
 
 const emulated_change emulated_changed[] = {
     { { &changed_naive_all, &changed_naive_all, NULL },
@@ -69,5 +74,20 @@ const emulated_change emulated_changed[] = {
     { { &changed_wgmma_two, &changed_wgmma_two_unaligned, &changed_wgmma_two_negative },
       "changed_wgmma_two",
       "starts=q shown=bits:hq" },
+    { { &changed_wgmma_wide, &changed_wgmma_wide_unaligned, &changed_wgmma_wide_negative },
+      "changed_wgmma_wide",
+      "shown=bytes:hq alibi=bh softcap=3" },
+    { { &changed_wgmma_bytes, &changed_wgmma_bytes_unaligned, &changed_wgmma_bytes_negative },
+      "changed_wgmma_bytes",
+      "causal shown=bytes:q alibi" },
+    { { &changed_wgmma_bits, &changed_wgmma_bits_unaligned, &changed_wgmma_bits_negative },
+      "changed_wgmma_bits",
+      "shown=bits:bhq score=20*tanh((s+float(k%3))/20)-0.1*float(p-k)/2" },
+    { { &changed_wgmma_slopes, &changed_wgmma_slopes_unaligned, &changed_wgmma_slopes_negative },
+      "changed_wgmma_slopes",
+      "causal alibi=bh" },
+    { { &changed_mma_late, &changed_mma_late_unaligned, NULL },
+      "changed_mma_late",
+      "alibi=bh softcap=2" },
     { { NULL, NULL, NULL }, NULL, NULL },
 };

@@ -232,6 +232,14 @@ HEED_DEVICE u32 ptx_ld_ahead_4(const void *p)
     return ptx_ld_operand_4(p);
 }
 
+HEED_DEVICE heed_u32x4 ptx_ld_ahead_16(const void *p)
+{
+    heed_u32x4 r;
+    emulator_check_global(p, 16);
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+
 HEED_DEVICE heed_u32x2 ptx_ld_operand_8(const void *p)
 {
     heed_u32x2 r;
@@ -387,6 +395,15 @@ HEED_DEVICE int ptx_vote_any(int x)
 }
 
 /* ---- integers ---- */
+
+HEED_DEVICE u32 ptx_permute(u32 x, u32 y, u32 which)
+{
+    u64 bytes = (u64)y << 32 | x;
+    u32 r = 0;
+    for (int i = 0; i < 4; i++)
+        r |= (u32)(bytes >> (which >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return r;
+}
 
 HEED_DEVICE u32 ptx_mul_hi(u32 x, u32 y)
 {
@@ -576,6 +593,7 @@ HEED_DEVICE u32 ptx_fma_f16x2(u32 x, u32 y, u32 z)
 #define ptx_ld_operand_4(p) (EMULATOR_HERE, ptx_ld_operand_4(p))
 #define ptx_ld_ahead_2(p) (EMULATOR_HERE, ptx_ld_ahead_2(p))
 #define ptx_ld_ahead_4(p) (EMULATOR_HERE, ptx_ld_ahead_4(p))
+#define ptx_ld_ahead_16(p) (EMULATOR_HERE, ptx_ld_ahead_16(p))
 #define ptx_ld_operand_8(p) (EMULATOR_HERE, ptx_ld_operand_8(p))
 #define ptx_ld_global_u16(p) (EMULATOR_HERE, ptx_ld_global_u16(p))
 #define ptx_ld_global_f32(p) (EMULATOR_HERE, ptx_ld_global_f32(p))

@@ -62,13 +62,15 @@ static void place_operands(heed_cuda_changes *changes, const heed_problem *probl
     changes->starts = buffers->starts;
 }
 
-/* May operands be read two elements at a time? */
-static bool has_pairs(const heed_problem *problem, const heed_buffers *buffers)
+/* May operands be read as many elements at a time as the kernel for aligned ones does? */
+static bool has_pairs(const emulated_config *config, const heed_problem *problem,
+                      const heed_buffers *buffers)
 {
     heed_cuda_operand operands[HEED_CUDA_OPERANDS_MAX];
     heed_cuda_needs needs = heed_cuda_needs_of(problem);
     int sources;
-    bool pairs = needs.pairs || !(needs.modifies || needs.hides);
+    bool pairs = !(needs.modifies || needs.hides) ||
+                 (needs.pairs > 0 && needs.pairs >= config->aligned->pairs);
     heed_cuda_operands(problem, &sources, operands);
     for (int i = 0; i < sources; i++)
         pairs = pairs &&
@@ -290,7 +292,7 @@ static heed_status run(void *data, const heed_buffers *buffers)
     const heed_problem *p = &it->problem;
     bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
                    is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o) &&
-                   has_pairs(p, buffers);
+                   has_pairs(it->config, p, buffers);
     const emulated_config *config = it->config;
     const emulated_kernel *kernel = !aligned                           ? config->unaligned
                                     : p->scale < 0 && config->negative ? config->negative

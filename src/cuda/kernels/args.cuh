@@ -39,8 +39,9 @@ typedef struct heed_cuda_source {
 /* Arguments for changed logits, hidden keys and sinks (score.cuh). */
 typedef struct heed_cuda_changes {
     float natural;      /* the logit, but for its sign, that a product of 1 is; */
-    float inverse;      /* 1 / natural; */
-    float unit;         /* and the one that a score of 1 is when it has been changed */
+    float inverse;      /* 1 / unit; */
+    float unit;         /* the one that a score of 1 is when it has been changed; */
+    float stretch;      /* and of a softcap that of a product the exponent to base 2 */
     const float *sinks; /* of query heads, those of batch elements so far apart */
     long long sink_stride;
     const int *starts; /* of queries, likewise */

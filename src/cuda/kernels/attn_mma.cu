@@ -230,7 +230,8 @@ HEED_DEVICE void sum_scores(const walk *w, half_sum s[ROWS16][KEYS8], u32 j)
 }
 
 /* The scores of tile j. @whole: it has all its keys. */
-HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j, const int whole)
+HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
+                       const int whole)
 {
 #if HEED_ACC16
     half_sum sums[ROWS16][KEYS8];
@@ -239,7 +240,7 @@ HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j, const in
 #else
     sum_scores(w, s, j);
 #endif
-    modify_scores(w->args, &w->at, s, tile_key(&w->at, j), whole);
+    modify_scores(w->args, &w->at, s, bases, tile_key(&w->at, j), whole);
 }
 
 #if HEED_STEP_ORDER == 1
@@ -247,17 +248,18 @@ HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j, const in
 HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int aligned)
 {
     float s[ROWS16][KEYS8][4];
+    tile_bases bases;
     weights p;
     advance(w, j, fast, aligned);
     if (!fast && warp_limit(w->args, &w->at) <= tile_key(&w->at, j))
         return;
-    score(w, s, j, fast);
+    score(w, s, &bases, j, fast);
     if (!fast && is_partial(w, j))
         mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
-    raise_max(st, s, w->args->scale);
+    raise_max(st, s, &bases, w->args->scale);
     HEED_UNROLL
     for (int nt = 0; nt < KEYS8; nt++)
-        exponentiate(st, &p, s, w->args->scale, nt);
+        exponentiate(st, &p, s, &bases, w->args->scale, nt);
     multiply_v(st, &p, v_source(w, j, fast));
 }
 
@@ -282,32 +284,37 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 
 #else
 
-/* @s holds the scores of tile j, @next gets those of the next one. Past the last tile it multiplies
- * what was left in the stage, and nobody looks. */
-HEED_DEVICE void step(walk *w, state *st, float s[ROWS16][KEYS8][4], float next[ROWS16][KEYS8][4],
-                      u32 j, const int fast, const int aligned)
+/* Scores of a tile. */
+typedef struct scores {
+    float s[ROWS16][KEYS8][4];
+    tile_bases bases;
+} scores;
+
+/* @now holds the scores of tile j, @next gets those of the next one. Past the last tile it
+ * multiplies what was left in the stage, and nobody looks. */
+HEED_DEVICE void step(walk *w, state *st, scores *now, scores *next, u32 j, const int fast,
+                      const int aligned)
 {
     weights p;
     advance(w, j, fast, aligned);
     if (!fast && is_partial(w, j))
-        mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
-    raise_max(st, s, w->args->scale);
+        mask_scores(w->args, &w->at, now->s, tile_key(&w->at, j));
+    raise_max(st, now->s, &now->bases, w->args->scale);
     u32 q_lane = ptx_keep(w->q_lane);
     tile_source k = k_source(w, j + 1);
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++) {
-        score_columns(w, next, q_lane, k, kk);
+        score_columns(w, next->s, q_lane, k, kk);
         HEED_UNROLL
         for (int nt = kk * KEYS8 / QK16; nt < (kk + 1) * KEYS8 / QK16; nt++)
-            exponentiate(st, &p, s, w->args->scale, nt);
+            exponentiate(st, &p, now->s, &now->bases, w->args->scale, nt);
     }
-    modify_scores(w->args, &w->at, next, tile_key(&w->at, j + 1), fast);
+    modify_scores(w->args, &w->at, next->s, &next->bases, tile_key(&w->at, j + 1), fast);
     multiply_v(st, &p, v_source(w, j, fast));
 }
 
 /* Tile j, and the one after it if there is one. */
-HEED_DEVICE void two_steps(walk *w, state *st, float even[ROWS16][KEYS8][4],
-                           float odd[ROWS16][KEYS8][4], u32 j, const int aligned)
+HEED_DEVICE void two_steps(walk *w, state *st, scores *even, scores *odd, u32 j, const int aligned)
 {
     step(w, st, even, odd, j, 0, aligned);
     if (j + 1 < w->tiles)
@@ -316,26 +323,26 @@ HEED_DEVICE void two_steps(walk *w, state *st, float even[ROWS16][KEYS8][4],
 
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 {
-    float even[ROWS16][KEYS8][4], odd[ROWS16][KEYS8][4];
+    scores even, odd;
     u32 j = 0;
     if (w->tiles > 0)
-        score(w, even, 0, 0);
+        score(w, even.s, &even.bases, 0, 0);
     HEED_NO_UNROLL
     for (; HEED_HIDES_FIRST && j < late_tiles(w->args, &w->at); j += 2)
-        two_steps(w, st, even, odd, j, aligned);
+        two_steps(w, st, &even, &odd, j, aligned);
     if (aligned) {
         u32 steps = main_steps(w);
         HEED_MAIN_LOOP
         for (; j + 1 < steps; j += 2) {
-            step(w, st, even, odd, j, 1, 1);
-            step(w, st, odd, even, j + 1, 1, 1);
+            step(w, st, &even, &odd, j, 1, 1);
+            step(w, st, &odd, &even, j + 1, 1, 1);
         }
         if (SCARCE)
             locate(w, w->args);
     }
     HEED_NO_UNROLL
     for (; j < w->tiles; j += 2)
-        two_steps(w, st, even, odd, j, aligned);
+        two_steps(w, st, &even, &odd, j, aligned);
 }
 
 #endif

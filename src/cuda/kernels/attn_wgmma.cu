@@ -116,6 +116,7 @@ HEED_DEVICE int compute_item(walk *w)
     w->q = q_smem(buffer);
     w->rows = keep(describe_q(w->q));
     clear(&st);
+    find_own_rows(w);
     if (TEAMS > 1 && PAIR == 1)
         find_merged(&w->m->args, &w->at, &m);
     ptx_mbarrier_wait(group_barrier(Q_FULL, buffer), q_parity(w->round));

@@ -228,15 +228,17 @@ HEED_DEVICE plain_key plain_look(const heed_cuda_args *args, i64 q, i64 k, u32 b
     plain_key found;
     found.sees = key < end;
 #if HEED_MODIFIES || HEED_HIDES
-    score_row steps = find_score_row(args, batch, head, row, key / 32 * 32, key % 32, 1, 0);
+    score_row steps = find_score_row(args, batch, head, row);
+    score_tile at = score_tile_of(args, &steps, key / 32 * 32, key % 32, 1, 0);
     if (HEED_HIDES && found.sees)
-        found.sees = is_visible(args, &steps, 0, 1, 0);
+        found.sees = is_visible(args, &steps, &at, 0, 1, 0);
 #endif
     found.score = found.sees ? plain_product(args, q, k + (i64)key * args->k_stride.seq)
                              : -ptx_infinity();
 #if HEED_MODIFIES
     if (found.sees)
-        found.score = score_of(args, &steps, found.score, 0, 1, 0);
+        found.score = score_of(args, &steps, &at, found.score, 0, 1, 0) +
+                      base_of(args, &steps, &at, 0);
 #endif
     (void)batch;
     (void)head;

@@ -16,6 +16,14 @@ HEED_DEVICE u32 ptx_mul_hi(u32 x, u32 y)
     return r;
 }
 
+/* prmt.b32: four bytes of @y (4 to 7) and @x (0 to 3), those that the digits of @which say. */
+HEED_DEVICE u32 ptx_permute(u32 x, u32 y, u32 which)
+{
+    u32 r;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(which));
+    return r;
+}
+
 /* The same value, with its origin hidden from the compiler, which then keeps it in a register
  * instead of computing it again. */
 HEED_DEVICE u32 ptx_keep(u32 x)

@@ -184,8 +184,8 @@ HEED_DEVICE heed_u32x4 ptx_ld_global_nc_16(const void *p)
     return r;
 }
 
-/* ld.global.u8, u16, u32 and v2.u32, of operands, which nobody writes while the kernel reads them:
- * the compiler may read once what is read twice, earlier, or not at all. */
+/* ld.global.u8, u16, u32, v2.u32 and v4.u32, of operands, which nobody writes while the kernel
+ * reads them: the compiler may read once what is read twice, earlier, or not at all. */
 HEED_DEVICE u32 ptx_ld_operand_1(const void *p)
 {
     u32 r;
@@ -219,6 +219,15 @@ HEED_DEVICE u32 ptx_ld_ahead_4(const void *p)
 {
     u32 r;
     asm volatile("ld.global.u32 %0, [%1];" : "=r"(r) : "l"(p));
+    return r;
+}
+
+HEED_DEVICE heed_u32x4 ptx_ld_ahead_16(const void *p)
+{
+    heed_u32x4 r;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r.v[0]), "=r"(r.v[1]), "=r"(r.v[2]), "=r"(r.v[3])
+                 : "l"(p));
     return r;
 }
 

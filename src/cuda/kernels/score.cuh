@@ -4,19 +4,29 @@
  * A problem's operands and expressions are a list of steps (src/program.h), which src/cuda/score.c
  * prints as C: that is program.cuh, of which every such kernel gets its own. It has
  *
- *     score_row     values that are the same for all keys of a row, or for a row and a tile
- *     score_row_of  makes them
- *     score_of      the logit of a score, in the unit that args->changes has: HEED_MODIFIES
- *     is_visible    does the row see the key? HEED_HIDES
+ *     score_row      values that are the same for all keys of a row
+ *     score_row_of   makes them
+ *     score_tile     values for a row and a tile
+ *     score_tile_of  makes them
+ *     score_of       the logit of a score, less the row's base in the tile, in the unit that
+ *                    args->changes has: HEED_MODIFIES
+ *     score_tile_ready  makes of elements that were read ahead what the following take, by all
+ *                    lanes of the warp
+ *     base_of        that base, in the same unit
+ *     is_near        is STEP_FAR wrong for the tile?
+ *     is_visible     does the row see the key? HEED_HIDES
  *
- * and STEPS_READ_AHEAD, whether score_row_of can read elements of all the lane's keys.
+ * and STEPS_READ_AHEAD, whether score_tile_of can read elements of all the lane's keys, and
+ * STEPS_RISE, whether STEP_FAR makes a difference.
  *
  * Keys are told by the tile that they are in, the lane's first key within the tile, and an offset
  * @c from there, a constant. @whole: all keys of the tile exist. @how has bits:
  *
- *     STEP_PAIRS    the first key and @c / 2 * 2 are even, and operands may be read two keys at a
- * time STEP_AHEAD    score_row_of() reads elements of all the lane's keys, so that they are on
- * their way while other work goes on; with STEP_PAIRS
+ *     STEP_PAIRS  the first key and @c / 2 * 2 are even, and operands may be read two keys at a
+ *                 time
+ *     STEP_AHEAD  score_tile_of() reads elements of all the lane's keys, so that they are on their
+ *                 way while other work goes on; with STEP_PAIRS
+ *     STEP_FAR    what rises evenly with the key is in the base as it is at the lane's first key
  *
  * Here is what the printed steps call.
  *
@@ -44,13 +54,14 @@
 #define HEED_CHANGES 0
 #endif
 
-/* May operands be read two keys at a time? */
+/* May operands be read two keys at a time? 2: and bytes along keys sixteen at a time. */
 #ifndef HEED_PAIRS
 #define HEED_PAIRS 0
 #endif
 
 #define STEP_PAIRS 1
 #define STEP_AHEAD 2
+#define STEP_FAR 4
 
 #define LOG2_E 1.44269504088896f
 
@@ -69,18 +80,16 @@ HEED_DEVICE float step_max(float a, float b)
     return a > b || a != a ? a : b;
 }
 
-/* The hyperbolic tangent, with an error below 2^-21 of it: near zero a polynomial, the best one
- * of its degree, else 1 - 2 / (1 + e^2x). */
+/* The hyperbolic tangent, with an error below 2^-22, as 1 - 2 / (1 + e^2x). */
 HEED_DEVICE float step_tanh(float x)
 {
-    float size = ptx_abs(x), square = x * x;
-    float near = ptx_fma(square, 0.0164587567f, -0.0526841422f);
-    near = ptx_fma(square, near, 0.133209419f);
-    near = ptx_fma(square, near, -0.333329575f);
-    near = ptx_fma(x, square * near, x);
-    float far = ptx_fma(ptx_rcp(ptx_ex2(size * (2.0f * LOG2_E)) + 1.0f), -2.0f, 1.0f);
-    far = ptx_as_f32(ptx_as_u32(far) | (ptx_as_u32(x) & 0x80000000u));
-    return size < 0.55f ? near : far;
+    return ptx_fma(ptx_rcp(ptx_ex2(x * (2.0f * LOG2_E)) + 1.0f), -2.0f, 1.0f);
+}
+
+/* @x, or -@x where @by is negative. */
+HEED_DEVICE float step_signed(float x, float by)
+{
+    return ptx_as_f32(ptx_as_u32(x) ^ (ptx_as_u32(by) & 0x80000000u));
 }
 
 HEED_DEVICE i32 step_to_int(float x)
@@ -241,9 +250,35 @@ HEED_DEVICE void step_read_halves(step_ahead *to, const u8 *p, i32 left, const i
     }
 }
 
-HEED_DEVICE void step_read_bytes(step_ahead *to, const u8 *p, i32 left, const int whole,
+/* Are bytes read sixteen at a time? */
+#if HEED_PAIRS == 2 && AHEAD_WORDS % 8 == 0
+#define AHEAD_WIDE 1
+#else
+#define AHEAD_WIDE 0
+#endif
+
+/* Sixteen of every 64 keys: the first lane of four has the first ones. */
+HEED_DEVICE void step_read_wide(step_ahead *to, const u8 *p, u32 within, i32 left, const int whole,
+                                const int how)
+{
+    HEED_UNROLL
+    for (int i = 0; i < AHEAD_WORDS / 8; i++) {
+        heed_u32x4 x = { { 0, 0, 0, 0 } };
+        if (how & STEP_AHEAD && (whole || 64 * i + 7 * (i32)within < left))
+            x = ptx_ld_ahead_16(p + (u64)i * 64 + 7 * within);
+        HEED_UNROLL
+        for (int k = 0; k < 4; k++)
+            to->v[4 * i + k] = x.v[k];
+    }
+}
+
+HEED_DEVICE void step_read_bytes(step_ahead *to, const u8 *p, u32 within, i32 left, const int whole,
                                  const int how)
 {
+    if (AHEAD_WIDE) {
+        step_read_wide(to, p, within, left, whole, how);
+        return;
+    }
     HEED_UNROLL
     for (int i = 0; i < AHEAD_WORDS; i++) {
         int there = how & STEP_AHEAD && (whole || 8 * i < left);
@@ -262,6 +297,67 @@ HEED_DEVICE void step_read_bits(step_ahead *to, const u8 *p, u32 tile, i32 left,
         int there = how & STEP_AHEAD && i < AHEAD_WORDS / 4 && (whole || 32 * i < left);
         to->v[i] = there ? ptx_ld_ahead_4(p + tile / 8 + (u64)i * 4) : 0;
     }
+}
+
+/* ---- Packed: the lane's bits of 128 keys in a word, so that the compiler turns them into
+ * predicates seven at a time; it is kept from looking for them where they come from ---- */
+
+/* Of bits two from each byte of four words: key @c has this one. */
+HEED_DEVICE u32 packed_bit(const u32 c)
+{
+    return 1u << (c % 32 / 8 * 8 + c % 128 / 32 * 2 + c % 2);
+}
+
+HEED_DEVICE void step_pack_bits(step_ahead *of, u32 within, const int how)
+{
+    if (!AHEAD_BITS || !(how & STEP_AHEAD))
+        return;
+    HEED_UNROLL
+    for (int i = 0; i < AHEAD_WORDS / 4; i++) {
+        u32 own = (of->v[i] >> within & 0x03030303u) << i % 4 * 2;
+        of->v[i / 4] = i % 4 == 0 ? own : of->v[i / 4] | own;
+    }
+    HEED_UNROLL
+    for (int i = 0; i < (AHEAD_WORDS + 15) / 16; i++)
+        of->v[i] = ptx_keep(of->v[i]);
+}
+
+/* Of bytes read sixteen at a time: bit 8 b + w of a lane is that of byte b in word w of eight; */
+HEED_DEVICE u32 set_bytes(u32 x)
+{
+    return (((x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x) & 0x80808080u;
+}
+
+/* the bits of a lane's own keys are every other one in a half of each of the four lanes' words. */
+HEED_DEVICE u32 gather_bits(u32 x, u32 within)
+{
+    const u32 halves = within / 2 % 2 ? 0x7632 : 0x5410;
+    u32 first = ptx_lane() & 28, of[4];
+    HEED_UNROLL
+    for (u32 i = 0; i < 4; i++)
+        of[i] = ptx_shfl_idx_u32(x, (int)(first + i));
+    u32 even = ptx_permute(of[0], of[2], halves) >> within / 4;
+    u32 odd = ptx_permute(of[1], of[3], halves) >> within / 4;
+    return ptx_keep((even & 0x55555555u) | (odd << 1 & 0xaaaaaaaau));
+}
+
+HEED_DEVICE u32 gathered_bit(const u32 c)
+{
+    return 1u << (c % 2 * 8 + c / 64 % 2 * 4 + c / 8 % 2 * 2 + c / 16 % 2 + c % 64 / 32 * 16);
+}
+
+HEED_DEVICE void step_pack_bytes(step_ahead *of, u32 within, const int how)
+{
+    if (!AHEAD_WIDE || !(how & STEP_AHEAD))
+        return;
+    HEED_UNROLL
+    for (int i = 0; i < AHEAD_WORDS / 2; i++) {
+        u32 own = set_bytes(of->v[i]) >> (7 - i % 8);
+        of->v[i / 8] = i % 8 == 0 ? own : of->v[i / 8] + own;
+    }
+    HEED_UNROLL
+    for (int i = 0; i < (AHEAD_WORDS + 15) / 16; i++)
+        of->v[i] = gather_bits(of->v[i], within);
 }
 
 HEED_DEVICE float step_ahead_f16(const step_ahead *from, const u8 *p, u32 c, i32 left,
@@ -283,6 +379,8 @@ HEED_DEVICE float step_ahead_bf16(const step_ahead *from, const u8 *p, u32 c, i3
 HEED_DEVICE int step_ahead_byte(const step_ahead *from, const u8 *p, u32 c, i32 left,
                                 const int whole, const int how)
 {
+    if (AHEAD_WIDE && how & STEP_AHEAD)
+        return (from->v[c / 128] & gathered_bit(c)) != 0;
     if (how & STEP_AHEAD)
         return (from->v[c / 8] & 0xffu << c % 2 * 8) != 0;
     return step_key_byte(p, c, left, whole, how);
@@ -292,20 +390,39 @@ HEED_DEVICE int step_ahead_bit(const step_ahead *from, const u8 *p, u32 tile, u3
                                i32 left, const int whole, const int how)
 {
     if (AHEAD_BITS && how & STEP_AHEAD)
-        return (from->v[c / 32] >> within & 1u << c % 32) != 0;
+        return (from->v[c / 128] & packed_bit(c)) != 0;
     return step_key_bit(p, tile, within, c, left, whole);
 }
 
+/* Keys that the keys of a tile reach. */
+#ifdef HEED_TILE_KEYS
+#define STEP_KEYS HEED_TILE_KEYS
+#else
+#define STEP_KEYS 32
+#endif
+
 #include "program.cuh"
 
+/* Which of the lane's keys comes as number @n? Bits that are side by side follow each other: else
+ * the compiler does not make predicates of several of them at once. */
+HEED_DEVICE u32 step_turn(const u32 n, const int how)
+{
+    const u32 words = AHEAD_WORDS < 16 ? AHEAD_WORDS / 4 : 4, of = n % (8 * words + !words);
+    if (STEPS_PACKED == 1 && AHEAD_BITS && how & STEP_AHEAD && AHEAD_WORDS / 4 % words == 0)
+        return n - of + of / 2 % words * 8 + of / (2 * words) * 2 + of % 2;
+    if (STEPS_PACKED == 2 && AHEAD_WIDE && how & STEP_AHEAD && AHEAD_WORDS == 8)
+        return n % 2 * 4 + n / 2 % 2 * 2 + n / 4 % 2 + n / 8 * 8;
+    if (STEPS_PACKED == 2 && AHEAD_WIDE && how & STEP_AHEAD && AHEAD_WORDS % 16 == 0)
+        return n - of + of / 4 % 2 * 16 + of / 16 * 8 + of % 2 * 4 + of / 2 % 2 * 2 + of / 8 % 2;
+    return n;
+}
+
 /* The row @row of @head, as args.cuh counts them; rows beyond the last one are that. */
-HEED_DEVICE score_row find_score_row(const heed_cuda_args *args, u32 batch, u32 head, u32 row,
-                                     u32 tile, u32 within, const int whole, const int how)
+HEED_DEVICE score_row find_score_row(const heed_cuda_args *args, u32 batch, u32 head, u32 row)
 {
     row_place place = find_row(args, row < args->rows ? row : args->rows - 1);
     u32 head_kv = head - batch * args->heads_kv.value;
-    return score_row_of(args, batch, head_kv * args->group.value + place.head, place.query, tile,
-                        within, whole, how);
+    return score_row_of(args, batch, head_kv * args->group.value + place.head, place.query);
 }
 
 #endif

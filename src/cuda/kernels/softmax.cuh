@@ -53,25 +53,52 @@ HEED_DEVICE void clear(state *st)
     }
 }
 
-/* The lane's rows of a tile, as steps have them. */
+/* The lane's rows, as steps have them, */
+typedef struct lane_rows {
+#if HEED_MODIFIES || HEED_HIDES
+    score_row of[2 * ROWS16];
+#else
+    u32 none;
+#endif
+} lane_rows;
+
+/* and in a tile; */
 typedef struct tile_rows {
 #if HEED_MODIFIES || HEED_HIDES
-    score_row row[2 * ROWS16];
+    score_tile at[2 * ROWS16];
 #else
     u32 none;
 #endif
 } tile_rows;
 
-/* Row number @i of the lane, of a tile that begins with @key. @whole: the tile has all its keys. */
-HEED_DEVICE void find_tile_row(const heed_cuda_args *args, const place *at, tile_rows *rows, int i,
-                               u32 key, const int whole, const int how)
+/* and what the logits of each have in common there, which their scores leave out. */
+typedef struct tile_bases {
+    float of[ROWS16][2];
+} tile_bases;
+
+/* Row number @i of the lane, */
+HEED_DEVICE void find_lane_row(const heed_cuda_args *args, const place *at, lane_rows *own, int i)
 {
 #if HEED_MODIFIES || HEED_HIDES
-    rows->row[i] = find_score_row(args, at->batch, at->head, row_of(at, i / 2, i % 2), key,
-                                  at->lane % 4 * 2, whole, how);
+    own->of[i] = find_score_row(args, at->batch, at->head, row_of(at, i / 2, i % 2));
 #else
     (void)args;
     (void)at;
+    (void)own;
+    (void)i;
+#endif
+}
+
+/* and in a tile that begins with @key. @whole: the tile has all its keys. */
+HEED_DEVICE void find_tile_row(const heed_cuda_args *args, const place *at, const lane_rows *own,
+                               tile_rows *rows, int i, u32 key, const int whole, const int how)
+{
+#if HEED_MODIFIES || HEED_HIDES
+    rows->at[i] = score_tile_of(args, &own->of[i], key, at->lane % 4 * 2, whole, how);
+#else
+    (void)args;
+    (void)at;
+    (void)own;
     (void)rows;
     (void)i;
     (void)key;
@@ -80,24 +107,58 @@ HEED_DEVICE void find_tile_row(const heed_cuda_args *args, const place *at, tile
 #endif
 }
 
-/* Changes the scores of the row, and takes those out whose keys steps hide. */
-HEED_DEVICE void modify_row(const heed_cuda_args *args, const tile_rows *rows,
-                            float s[ROWS16][KEYS8][4], int i, const int whole, const int how)
+/* Elements that were read ahead are there, and made ready for modify_row(). */
+HEED_DEVICE void ready_tile_row(tile_rows *rows, int i, const int how)
 {
 #if HEED_MODIFIES || HEED_HIDES
+    score_tile_ready(&rows->at[i], how);
+#else
+    (void)rows;
+    (void)i;
+    (void)how;
+#endif
+}
+
+#if HEED_MODIFIES || HEED_HIDES
+
+/* Changes the scores of the row, and takes those out whose keys steps hide. */
+HEED_DEVICE void modify_row_so(const heed_cuda_args *args, const score_row *row,
+                               const score_tile *at, float s[ROWS16][KEYS8][4], float *base, int i,
+                               const int whole, const int how)
+{
+    *base = base_of(args, row, at, how);
     HEED_UNROLL
-    for (int j = 0; j < 2 * KEYS8; j++) {
+    for (u32 n = 0; n < 2 * KEYS8; n++) {
+        const u32 j = step_turn(n, how), c = j / 2 * 8 + j % 2;
         float *score = &s[i / 2][j / 2][i % 2 * 2 + j % 2];
-        const u32 c = (u32)(j / 2 * 8 + j % 2);
         if (HEED_MODIFIES)
-            *score = score_of(args, &rows->row[i], *score, c, whole, how);
-        if (HEED_HIDES && !is_visible(args, &rows->row[i], c, whole, how))
+            *score = score_of(args, row, at, *score, c, whole, how);
+        if (HEED_HIDES && !is_visible(args, row, at, c, whole, how))
             *score = -ptx_infinity();
     }
+}
+
+#endif
+
+/* The same, with STEP_FAR only where that is right. */
+HEED_DEVICE void modify_row(const heed_cuda_args *args, const lane_rows *own, const tile_rows *rows,
+                            float s[ROWS16][KEYS8][4], tile_bases *bases, int i, const int whole,
+                            const int how)
+{
+#if HEED_MODIFIES || HEED_HIDES
+    const score_row *row = &own->of[i];
+    const score_tile *at = &rows->at[i];
+    float *base = &bases->of[i / 2][i % 2];
+    if (STEPS_RISE && how & STEP_FAR && !is_near(at))
+        modify_row_so(args, row, at, s, base, i, whole, how);
+    else
+        modify_row_so(args, row, at, s, base, i, whole, how & ~STEP_FAR);
 #else
     (void)args;
+    (void)own;
     (void)rows;
     (void)s;
+    (void)bases;
     (void)i;
     (void)whole;
     (void)how;
@@ -106,14 +167,17 @@ HEED_DEVICE void modify_row(const heed_cuda_args *args, const tile_rows *rows,
 
 /* Both, row by row, for the scores of a tile. */
 HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
-                               float s[ROWS16][KEYS8][4], u32 key, const int whole)
+                               float s[ROWS16][KEYS8][4], tile_bases *bases, u32 key,
+                               const int whole)
 {
-    const int how = HEED_PAIRS ? STEP_PAIRS : 0;
+    const int how = (HEED_PAIRS ? STEP_PAIRS : 0) | (whole ? STEP_FAR : 0);
+    lane_rows own;
     tile_rows rows;
     HEED_UNROLL
     for (int i = 0; i < 2 * ROWS16 && (HEED_MODIFIES || HEED_HIDES); i++) {
-        find_tile_row(args, at, &rows, i, key, whole, how);
-        modify_row(args, &rows, s, i, whole, how);
+        find_lane_row(args, at, &own, i);
+        find_tile_row(args, at, &own, &rows, i, key, whole, how);
+        modify_row(args, &own, &rows, s, bases, i, whole, how);
     }
 }
 
@@ -160,6 +224,22 @@ HEED_DEVICE void mask_scores(const heed_cuda_args *args, const place *at, float 
     }
 }
 
+/* A row's running maximum, as its scores in the tile have it. */
+HEED_DEVICE float tile_max(const state *st, const tile_bases *bases, float scale, int mt, int h)
+{
+    if (HEED_MODIFIES)
+        return ptx_fma(-bases->of[mt][h], scale, st->max[mt][h]);
+    return st->max[mt][h];
+}
+
+/* Turns scores of the lane's rows into logits to base 2. Lanes of a row may have other bases. */
+HEED_DEVICE void add_bases(float top[ROWS16][2], const tile_bases *bases, float scale)
+{
+    HEED_UNROLL
+    for (int i = 0; i < 2 * ROWS16 && HEED_MODIFIES; i++)
+        top[i / 2][i % 2] = ptx_fma(bases->of[i / 2][i % 2], scale, top[i / 2][i % 2] * scale);
+}
+
 /* Scales the sums of rows whose maximum was raised from @old. */
 HEED_DEVICE void scale_sums(state *st, float old[ROWS16][2])
 {
@@ -182,7 +262,8 @@ HEED_DEVICE void scale_sums(state *st, float old[ROWS16][2])
 
 /* Brings the running maxima up to date with the scores; @old gets what they were. Was one of the
  * warp's raised? Then sums must be scaled. No branches, so that rows are worked on side by side. */
-HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], float scale, float old[ROWS16][2])
+HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], const tile_bases *bases, float scale,
+                         float old[ROWS16][2])
 {
     float top[ROWS16][2];
     int raised = 0;
@@ -201,6 +282,7 @@ HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], float scale, floa
                 top[mt][h] = ptx_max(top[mt][h], ptx_max(s[mt][nt][2 * h], s[mt][nt][2 * h + 1]));
         }
     }
+    add_bases(top, bases, scale);
     HEED_UNROLL
     for (int turn = 1; turn < 4; turn *= 2) {
         HEED_UNROLL
@@ -214,7 +296,7 @@ HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], float scale, floa
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            float now = top[mt][h] * scale;
+            float now = HEED_MODIFIES ? top[mt][h] : top[mt][h] * scale;
             old[mt][h] = st->max[mt][h];
             int raise = now > old[mt][h] + LAG;
             raised |= raise;
@@ -225,15 +307,17 @@ HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], float scale, floa
 }
 
 /* The same, and brings the sums along if need be. */
-HEED_DEVICE void raise_max(state *st, float s[ROWS16][KEYS8][4], float scale)
+HEED_DEVICE void raise_max(state *st, float s[ROWS16][KEYS8][4], const tile_bases *bases,
+                           float scale)
 {
     float old[ROWS16][2];
-    if (find_max(st, s, scale, old))
+    if (find_max(st, s, bases, scale, old))
         scale_sums(st, old);
 }
 
 /* Is the maximum of a row of the lane's too far behind one of its scores? */
-HEED_DEVICE int max_lags(const state *st, float s[ROWS16][KEYS8][4], float scale)
+HEED_DEVICE int max_lags(const state *st, float s[ROWS16][KEYS8][4], const tile_bases *bases,
+                         float scale)
 {
     int lags = 0;
     HEED_UNROLL
@@ -244,27 +328,29 @@ HEED_DEVICE int max_lags(const state *st, float s[ROWS16][KEYS8][4], float scale
             HEED_UNROLL
             for (int nt = 1; nt < KEYS8; nt++)
                 top = ptx_max(top, ptx_max(s[mt][nt][2 * h], s[mt][nt][2 * h + 1]));
-            lags |= top * scale > st->max[mt][h] + LAG;
+            lags |= top * scale > tile_max(st, bases, scale, mt, h) + LAG;
         }
     }
     return lags;
 }
 
 /* The weight of a score. */
-HEED_DEVICE float weight_of(const state *st, float score, float scale, int mt, int h)
+HEED_DEVICE float weight_of(const state *st, const tile_bases *bases, float score, float scale,
+                            int mt, int h)
 {
-    return power_of_two(ptx_fms(score, scale, st->max[mt][h]));
+    return power_of_two(ptx_fms(score, scale, tile_max(st, bases, scale, mt, h)));
 }
 
 /* The weights of 8 keys. */
-HEED_DEVICE void exponentiate(state *st, weights *w, float s[ROWS16][KEYS8][4], float scale, int nt)
+HEED_DEVICE void exponentiate(state *st, weights *w, float s[ROWS16][KEYS8][4],
+                              const tile_bases *bases, float scale, int nt)
 {
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            float low = weight_of(st, s[mt][nt][2 * h], scale, mt, h);
-            float high = weight_of(st, s[mt][nt][2 * h + 1], scale, mt, h);
+            float low = weight_of(st, bases, s[mt][nt][2 * h], scale, mt, h);
+            float high = weight_of(st, bases, s[mt][nt][2 * h + 1], scale, mt, h);
             st->sum[mt][h] += low + high;
             w->p[mt][nt / 2][nt % 2 * 2 + h] = half_pack(low, high);
         }

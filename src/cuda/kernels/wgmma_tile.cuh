@@ -205,8 +205,8 @@ HEED_DEVICE void values_done(state *st)
 /* ---- Weights ---- */
 
 /* Puts the weights of all keys in place of their scores, and their sums in @sum. */
-HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4], float scale,
-                                  float sum[ROWS16][2])
+HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4],
+                                  const tile_bases *bases, float scale, float sum[ROWS16][2])
 {
     HEED_UNROLL
     for (int h = 0; h < 2; h++)
@@ -215,7 +215,7 @@ HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4], fl
     for (int nt = 0; nt < KEYS8; nt++) {
         HEED_UNROLL
         for (int i = 0; i < 4; i++) {
-            s[0][nt][i] = weight_of(st, s[0][nt][i], scale, 0, i / 2);
+            s[0][nt][i] = weight_of(st, bases, s[0][nt][i], scale, 0, i / 2);
             sum[0][i / 2] += s[0][nt][i];
         }
     }
@@ -233,15 +233,16 @@ HEED_DEVICE void take_weights(weights *w, float s[ROWS16][KEYS8][4])
 }
 
 /* Both at once for the keys from 8 * @first up to 8 * @end, adding to @sum; the scores stay. */
-HEED_DEVICE void weigh(const state *st, weights *w, float s[ROWS16][KEYS8][4], float scale,
-                       float sum[ROWS16][2], int first, int end)
+HEED_DEVICE void weigh(const state *st, weights *w, float s[ROWS16][KEYS8][4],
+                       const tile_bases *bases, float scale, float sum[ROWS16][2], int first,
+                       int end)
 {
     HEED_UNROLL
     for (int nt = first; nt < end; nt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            float low = weight_of(st, s[0][nt][2 * h], scale, 0, h);
-            float high = weight_of(st, s[0][nt][2 * h + 1], scale, 0, h);
+            float low = weight_of(st, bases, s[0][nt][2 * h], scale, 0, h);
+            float high = weight_of(st, bases, s[0][nt][2 * h + 1], scale, 0, h);
             sum[0][h] += low + high;
             w->p[0][nt / 2][nt % 2 * 2 + h] = half_pack(low, high);
         }

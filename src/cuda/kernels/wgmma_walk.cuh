@@ -38,6 +38,7 @@ typedef struct walk {
     u32 rows;   /* and what describes them */
     tile tile;  /* the next tile of the team, */
     ring clean; /* and of V that needs a mask */
+    lane_rows own;
 } walk;
 
 /* Its tile number j is the block's tile own_tile(at, j). */
@@ -155,6 +156,14 @@ HEED_DEVICE void pass_tiles(walk *w)
 #endif
 }
 
+/* What steps need of the lane's rows. */
+HEED_DEVICE void find_own_rows(walk *w)
+{
+    HEED_UNROLL
+    for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
+        find_lane_row(&w->m->args, &w->at, &w->own, i);
+}
+
 /* Are the rows of a tile found before the warpgroup waits for K, since they read ahead? Others are
  * found when the scores are there, so that they need no registers before. */
 #if HEED_PAIRS && (HEED_MODIFIES || HEED_HIDES)
@@ -172,7 +181,7 @@ HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int
     place at = place_anew(w);
     HEED_UNROLL
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
-        find_tile_row(&w->m->args, &at, rows, i, tile_key(&at, own_tile(&at, j)), !masked,
+        find_tile_row(&w->m->args, &at, &w->own, rows, i, tile_key(&at, own_tile(&at, j)), !masked,
                       READ_AHEAD);
 }
 
@@ -183,14 +192,18 @@ HEED_DEVICE void find_early_rows(const walk *w, tile_rows *rows, u32 j, const in
 }
 
 /* The scores of tile @j, but for keys that a mask hides, */
-HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], tile_rows *rows, u32 j,
-                             const int masked)
+HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                             tile_rows *rows, u32 j, const int masked)
 {
+    const int how = READ_AHEAD | (masked ? 0 : STEP_FAR);
     if (!EARLY_ROWS)
         find_tile_rows(w, rows, j, masked);
     HEED_UNROLL
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
-        modify_row(&w->m->args, rows, s, i, !masked, READ_AHEAD);
+        ready_tile_row(rows, i, how);
+    HEED_UNROLL
+    for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
+        modify_row(&w->m->args, &w->own, rows, s, bases, i, !masked, how);
 }
 
 /* and without those. */
@@ -209,53 +222,55 @@ HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 
 /* The weights of the tile's first keys. But with the first tile they are made before it is known
  * whether the maxima will do, so that nothing waits for that: no lane asks others for it. */
-HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
-                             const int first, float sum[ROWS16][2])
+HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
+                             const tile_bases *bases, float scale, const int first,
+                             float sum[ROWS16][2])
 {
     int lags = 1;
     sum[0][0] = sum[0][1] = 0.0f;
     if (!first) {
-        weigh(st, p, s, scale, sum, 0, PART8);
-        lags = ptx_vote_any(max_lags(st, s, scale));
+        weigh(st, p, s, bases, scale, sum, 0, PART8);
+        lags = ptx_vote_any(max_lags(st, s, bases, scale));
     }
     if (!lags)
         return;
     float old[ROWS16][2];
-    if (find_max(st, s, scale, old) && !first)
+    if (find_max(st, s, bases, scale, old) && !first)
         scale_sums(st, old);
     sum[0][0] = sum[0][1] = 0.0f;
-    weigh(st, p, s, scale, sum, 0, PART8);
+    weigh(st, p, s, bases, scale, sum, 0, PART8);
 }
 
 #else
 
 /* The weights of all keys of the tile, with the maxima of the tiles before as long as they will do.
  */
-HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
-                             int first, float sum[ROWS16][2])
+HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
+                             const tile_bases *bases, float scale, int first, float sum[ROWS16][2])
 {
     float none[ROWS16][2];
     sum[0][0] = sum[0][1] = 0.0f;
     if (first)
-        find_max(st, s, scale, none);
-    weigh(st, p, s, scale, sum, 0, PART8);
+        find_max(st, s, bases, scale, none);
+    weigh(st, p, s, bases, scale, sum, 0, PART8);
     if (ptx_vote_any(!weights_fit(sum))) {
-        raise_max(st, s, scale);
+        raise_max(st, s, bases, scale);
         sum[0][0] = sum[0][1] = 0.0f;
-        weigh(st, p, s, scale, sum, 0, PART8);
+        weigh(st, p, s, bases, scale, sum, 0, PART8);
     }
 }
 
 #endif
 
 /* Makes the other weights beside the products of those before. */
-HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
-                              float sum[ROWS16][2], const tile *of)
+HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4],
+                              const tile_bases *bases, float scale, float sum[ROWS16][2],
+                              const tile *of)
 {
     HEED_UNROLL
     for (int nt = PART8; nt < KEYS8; nt += PART8) {
         int end = nt + PART8 < KEYS8 ? nt + PART8 : KEYS8;
-        weigh(st, p, s, scale, sum, nt, end);
+        weigh(st, p, s, bases, scale, sum, nt, end);
         ptx_wgmma_fence();
         start_values(st, p, of, nt, end);
     }
@@ -266,6 +281,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
     float s[ROWS16][KEYS8][4], sum[ROWS16][2], scale = w->m->args.scale;
     weights p;
     tile_rows rows;
+    tile_bases bases;
     tile here = w->tile;
     tile_advance(&w->tile);
     find_early_rows(w, &rows, j, masked);
@@ -279,18 +295,18 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
     release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 2)
         pass_turn(&w->at);
-    modify_tile(w, s, &rows, j, masked);
+    modify_tile(w, s, &bases, &rows, j, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
         take_turn(&w->at);
-    weigh_first(st, &p, s, scale, first, sum);
+    weigh_first(st, &p, s, &bases, scale, first, sum);
     if (HEED_TURNS == 3)
         pass_turn(&w->at);
     wait_values(w, &here, HEED_OWN_TILES == 1 ? masked : is_cleaned(w, j));
     ptx_wgmma_fence();
     start_values(st, &p, &here, 0, PART8);
-    weigh_others(st, &p, s, scale, sum, &here);
+    weigh_others(st, &p, s, &bases, scale, sum, &here);
     add_sums(st, sum);
     ptx_wgmma_wait(0);
     values_done(st);
@@ -332,6 +348,7 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 {
     float s[ROWS16][KEYS8][4], none[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
     tile_rows rows;
+    tile_bases bases;
     find_early_rows(w, &rows, 0, 1);
     wait_keys(&w->tile);
     ptx_wgmma_fence();
@@ -339,12 +356,12 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
     ptx_wgmma_wait(0);
     scores_done(s);
     release(w, tile_barrier(&w->tile, K_EMPTY));
-    modify_tile(w, s, &rows, 0, 1);
+    modify_tile(w, s, &bases, &rows, 0, 1);
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
-    find_max(st, s, scale, none);
+    find_max(st, s, &bases, scale, none);
     sum[0][0] = sum[0][1] = 0.0f;
-    weigh(st, p, s, scale, sum, 0, KEYS8);
+    weigh(st, p, s, &bases, scale, sum, 0, KEYS8);
     add_sums(st, sum);
     wait_next_scores(w, 0, tiles);
 }
@@ -352,22 +369,23 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 /* The tile's weights take the place of its scores, with the maxima of the tiles before as long as
  * they will do; else scores are made once more. Were maxima raised, from @old? K of the tile is
  * read no more. */
-HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], const tile *here,
-                           u32 j, const int masked, float old[ROWS16][2], float sum[ROWS16][2])
+HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                           const tile *here, u32 j, const int masked, float old[ROWS16][2],
+                           float sum[ROWS16][2])
 {
     float scale = w->m->args.scale;
     int raised = 0;
-    exponentiate_all(st, s, scale, sum);
+    exponentiate_all(st, s, bases, scale, sum);
     if (ptx_vote_any(!weights_fit(sum))) {
         place at = place_anew(w);
         tile_rows rows;
         remake_scores(&at, s, w->q, k_tile(here->at));
         find_early_rows(w, &rows, j, masked);
-        modify_tile(w, s, &rows, j, masked);
+        modify_tile(w, s, bases, &rows, j, masked);
         if (masked)
             mask_tile(w, s, j);
-        raised = find_max(st, s, scale, old);
-        exponentiate_all(st, s, scale, sum);
+        raised = find_max(st, s, bases, scale, old);
+        exponentiate_all(st, s, bases, scale, sum);
     }
     release(w, tile_barrier(here, K_EMPTY));
     return raised;
@@ -383,6 +401,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
 {
     float s[ROWS16][KEYS8][4], old[ROWS16][2], sum[ROWS16][2];
     tile_rows rows;
+    tile_bases bases;
     tile before = w->tile;
     tile_advance(&w->tile);
     tile here = w->tile;
@@ -398,12 +417,12 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
     scores_done(s);
-    modify_tile(w, s, &rows, j, masked);
+    modify_tile(w, s, &bases, &rows, j, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
         take_turn(&w->at);
-    int raised = weigh_tile(w, st, s, &here, j, masked, old, sum);
+    int raised = weigh_tile(w, st, s, &bases, &here, j, masked, old, sum);
     if (HEED_TURNS == 3)
         pass_turn(&w->at);
     wait_next_scores(w, j, tiles);

@@ -33,6 +33,7 @@ static const struct {
 } shapes[] = {
     { "b2 h6/2 s70/130", 1 }, { "b2 h6/3 s33/257", 1 },  { "b2 h6 s100/64 scale=-0.4", 1 },
     { "b2 h6/1 s5/600", 3 },  { "b2 h6/2 s190/190", 1 }, { "b2 h6/2 s3/2", 1 },
+    { "b2 h6/2 s9/592", 1 },  { "b2 h6/3 s304/304", 1 },
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
@@ -147,7 +148,7 @@ static double value_of(scene *s, int index, int64_t n)
     case HEED_OPERAND_BIAS:
         return 2 * x;
     case HEED_OPERAND_SLOPES:
-        return 0.3 * fabs(x);
+        return n % 6 == 1 ? 0 : n % 6 == 3 ? -0.02 : n % 6 == 4 ? 1000 : 0.3 * fabs(x);
     case HEED_OPERAND_SINKS:
         return n % 5 == 4 ? -INFINITY : 3 * x;
     case HEED_OPERAND_STARTS: { /* documents, the last one beyond the keys of some problems */
@@ -241,7 +242,9 @@ static double logit_of(const scene *s, double dot, int64_t b, int64_t h, int64_t
         t += operand_at(s, HEED_OPERAND_BIAS, b, h, i, j);
     if (has(s, HEED_OPERAND_SLOPES))
         t -= operand_at(s, HEED_OPERAND_SLOPES, b, h, i, j) * fabs((double)(position_of(s, i) - j));
-    if (p->score[0])
+    if (strstr(p->score, "tanh"))
+        t = 20 * tanh((t + (double)(j % 3)) / 20) - 0.1 * (double)(position_of(s, i) - j) / 2;
+    else if (p->score[0])
         t -= (double)((const float *)s->buffers.arrays[0])[h] * fabs((double)(i - j));
     return t;
 }
