@@ -284,65 +284,63 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 
 #else
 
-/* Scores of a tile. */
-typedef struct scores {
-    float s[ROWS16][KEYS8][4];
-    tile_bases bases;
-} scores;
-
-/* @now holds the scores of tile j, @next gets those of the next one. Past the last tile it
+/* @s holds the scores of tile j, @next gets those of the next one. Past the last tile it
  * multiplies what was left in the stage, and nobody looks. */
-HEED_DEVICE void step(walk *w, state *st, scores *now, scores *next, u32 j, const int fast,
+HEED_DEVICE void step(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                      float next[ROWS16][KEYS8][4], tile_bases *next_bases, u32 j, const int fast,
                       const int aligned)
 {
     weights p;
     advance(w, j, fast, aligned);
     if (!fast && is_partial(w, j))
-        mask_scores(w->args, &w->at, now->s, tile_key(&w->at, j));
-    raise_max(st, now->s, &now->bases, w->args->scale);
+        mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
+    raise_max(st, s, bases, w->args->scale);
     u32 q_lane = ptx_keep(w->q_lane);
     tile_source k = k_source(w, j + 1);
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++) {
-        score_columns(w, next->s, q_lane, k, kk);
+        score_columns(w, next, q_lane, k, kk);
         HEED_UNROLL
         for (int nt = kk * KEYS8 / QK16; nt < (kk + 1) * KEYS8 / QK16; nt++)
-            exponentiate(st, &p, now->s, &now->bases, w->args->scale, nt);
+            exponentiate(st, &p, s, bases, w->args->scale, nt);
     }
-    modify_scores(w->args, &w->at, next->s, &next->bases, tile_key(&w->at, j + 1), fast);
+    modify_scores(w->args, &w->at, next, next_bases, tile_key(&w->at, j + 1), fast);
     multiply_v(st, &p, v_source(w, j, fast));
 }
 
 /* Tile j, and the one after it if there is one. */
-HEED_DEVICE void two_steps(walk *w, state *st, scores *even, scores *odd, u32 j, const int aligned)
+HEED_DEVICE void two_steps(walk *w, state *st, float even[ROWS16][KEYS8][4],
+                           float odd[ROWS16][KEYS8][4], tile_bases bases[2], u32 j,
+                           const int aligned)
 {
-    step(w, st, even, odd, j, 0, aligned);
+    step(w, st, even, &bases[0], odd, &bases[1], j, 0, aligned);
     if (j + 1 < w->tiles)
-        step(w, st, odd, even, j + 1, 0, aligned);
+        step(w, st, odd, &bases[1], even, &bases[0], j + 1, 0, aligned);
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 {
-    scores even, odd;
+    float even[ROWS16][KEYS8][4], odd[ROWS16][KEYS8][4];
+    tile_bases bases[2];
     u32 j = 0;
     if (w->tiles > 0)
-        score(w, even.s, &even.bases, 0, 0);
+        score(w, even, &bases[0], 0, 0);
     HEED_NO_UNROLL
     for (; HEED_HIDES_FIRST && j < late_tiles(w->args, &w->at); j += 2)
-        two_steps(w, st, &even, &odd, j, aligned);
+        two_steps(w, st, even, odd, bases, j, aligned);
     if (aligned) {
         u32 steps = main_steps(w);
         HEED_MAIN_LOOP
         for (; j + 1 < steps; j += 2) {
-            step(w, st, &even, &odd, j, 1, 1);
-            step(w, st, &odd, &even, j + 1, 1, 1);
+            step(w, st, even, &bases[0], odd, &bases[1], j, 1, 1);
+            step(w, st, odd, &bases[1], even, &bases[0], j + 1, 1, 1);
         }
         if (SCARCE)
             locate(w, w->args);
     }
     HEED_NO_UNROLL
     for (; j < w->tiles; j += 2)
-        two_steps(w, st, &even, &odd, j, aligned);
+        two_steps(w, st, even, odd, bases, j, aligned);
 }
 
 #endif

@@ -270,6 +270,9 @@ HEED_DEVICE void step_read_wide(step_ahead *to, const u8 *p, u32 within, i32 lef
         for (int k = 0; k < 4; k++)
             to->v[4 * i + k] = x.v[k];
     }
+    HEED_UNROLL
+    for (int i = AHEAD_WORDS / 8 * 4; i < AHEAD_WORDS; i++)
+        to->v[i] = 0;
 }
 
 HEED_DEVICE void step_read_bytes(step_ahead *to, const u8 *p, u32 within, i32 left, const int whole,
@@ -407,7 +410,8 @@ HEED_DEVICE int step_ahead_bit(const step_ahead *from, const u8 *p, u32 tile, u3
  * the compiler does not make predicates of several of them at once. */
 HEED_DEVICE u32 step_turn(const u32 n, const int how)
 {
-    const u32 words = AHEAD_WORDS < 16 ? AHEAD_WORDS / 4 : 4, of = n % (8 * words + !words);
+    const u32 words = AHEAD_WORDS >= 16 ? 4 : AHEAD_WORDS >= 4 ? AHEAD_WORDS / 4 : 1;
+    const u32 of = n % (8 * words);
     if (STEPS_PACKED == 1 && AHEAD_BITS && how & STEP_AHEAD && AHEAD_WORDS / 4 % words == 0)
         return n - of + of / 2 % words * 8 + of / (2 * words) * 2 + of % 2;
     if (STEPS_PACKED == 2 && AHEAD_WIDE && how & STEP_AHEAD && AHEAD_WORDS == 8)
