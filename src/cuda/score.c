@@ -11,8 +11,8 @@
  *  - A logit that is a core plus other terms is in the unit of its core, which is left to the
  *    exponential to scale, as it is without any steps; the terms are brought into that unit. The
  *    core is the score, in the unit of products, or a softcap, a product, or any other step.
- *  - A softcap X tanh(y) is X - 2 X / (1 + e^2y), of which the unit 2 X and the X before the minus
- *    are left over for the row.
+ *  - A softcap X tanh(y) is X - 2 X / (1 + e^2y): the unit 2 X is left to the exponential, and the
+ *    X before the minus to the row.
  *  - All that a row's logits in a tile have in common is the tile's base, which is taken off the
  *    row's maximum, and costs nothing for each score. Of a term that rises evenly with the key the
  *    base has the value at the lane's first key, where that is large; so the key's own part is one

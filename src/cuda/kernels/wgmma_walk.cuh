@@ -156,7 +156,7 @@ HEED_DEVICE void pass_tiles(walk *w)
 #endif
 }
 
-/* What steps need of the lane's rows. */
+/* Finds the lane's rows, once for an item. */
 HEED_DEVICE void find_own_rows(walk *w)
 {
     HEED_UNROLL
