@@ -156,8 +156,7 @@ static bool is_constant(const heed_program *program, int step)
     return step < 0 || program->steps[step].op <= HEED_OP_BOOL;
 }
 
-/* The step that is equal to @step, which is added if there is none; -1: there are too many. */
-static int add(heed_program *program, const heed_step *step)
+int heed_program_step(heed_program *program, const heed_step *step)
 {
     for (int i = 0; i < program->count; i++) {
         const heed_step *other = &program->steps[i];
@@ -177,7 +176,7 @@ static int add_constant(heed_program *program, heed_kind kind, heed_value value)
     static const heed_op ops[] = { [HEED_KIND_FLOAT] = HEED_OP_FLOAT,
                                    [HEED_KIND_INT] = HEED_OP_INT,
                                    [HEED_KIND_BOOL] = HEED_OP_BOOL };
-    return add(program, &(heed_step){ ops[kind], kind, -1, -1, -1, value, -1 });
+    return heed_program_step(program, &(heed_step){ ops[kind], kind, -1, -1, -1, value, -1 });
 }
 
 int heed_program_float(heed_program *program, float real)
@@ -193,7 +192,8 @@ int heed_program_int(heed_program *program, heed_kind kind, int32_t whole)
 int heed_program_leaf(heed_program *program, heed_op op)
 {
     heed_kind kind = op == HEED_OP_SCORE ? HEED_KIND_FLOAT : HEED_KIND_INT;
-    return add(program, &(heed_step){ .op = op, .kind = kind, .a = -1, .b = -1, .c = -1, .d = -1 });
+    return heed_program_step(
+        program, &(heed_step){ .op = op, .kind = kind, .a = -1, .b = -1, .c = -1, .d = -1 });
 }
 
 int heed_program_add(heed_program *program, heed_op op, heed_kind kind, int a, int b, int c)
@@ -206,7 +206,8 @@ int heed_program_add(heed_program *program, heed_op op, heed_kind kind, int a, i
                                                b < 0 ? none : steps[b].value,
                                                c < 0 ? none : steps[c].value));
     }
-    return add(program, &(heed_step){ .op = op, .kind = kind, .a = a, .b = b, .c = c, .d = -1 });
+    return heed_program_step(
+        program, &(heed_step){ .op = op, .kind = kind, .a = a, .b = b, .c = c, .d = -1 });
 }
 
 int heed_program_load(heed_program *program, const heed_load *from, const int indices[4])
@@ -224,7 +225,7 @@ int heed_program_load(heed_program *program, const heed_load *from, const int in
     int *places[] = { &step.a, &step.b, &step.c, &step.d };
     for (int i = 0; i < 4; i++)
         *places[i] = i < from->rank ? indices[i] : -1;
-    return add(program, &step);
+    return heed_program_step(program, &step);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -112,6 +112,9 @@ int heed_program_int(heed_program *program, heed_kind kind, int32_t whole);
 int heed_program_leaf(heed_program *program, heed_op op);
 int heed_program_load(heed_program *program, const heed_load *from, const int indices[4]);
 
+/* The same for a step as it is. */
+int heed_program_step(heed_program *program, const heed_step *step);
+
 /* heed_program_apply() computes one step other than a leaf or a load, of values of kind @from (of
  * the second one for a selection): what each step means, for every backend. */
 heed_value heed_program_apply(heed_op op, heed_kind from, heed_value a, heed_value b, heed_value c);

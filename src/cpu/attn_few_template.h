@@ -161,24 +161,35 @@ static inline vf power_of_two(vf x)
     return v_exp2(x);
 }
 
-/* The patch that the logits @s of row @row in the tile are. */
-static heed_patch patch_of(const few_state *t, int64_t row, float s[FEW_KEYS])
+/* The patches that the logits @s of @rows rows from @row on in the tile are. Returns whether the
+ * program shows any of them. */
+static __attribute__((noinline)) bool find_patches(const few_state *t, int64_t row, int rows,
+                                                   float s[ROWS][FEW_KEYS],
+                                                   heed_patch patches[ROWS])
 {
-    return (heed_patch){ .logits = s,
-                         .kept = t->base + t->y.kept + row * t->job->need.kept,
-                         .scratch = t->base + t->y.program,
-                         .key = t->key,
-                         .keys = FEW_KEYS };
+    const heed_modify *modify = t->job->modify;
+    bool any = !modify->hides;
+    for (int r = 0; r < rows; r++) {
+        patches[r] = (heed_patch){ .logits = s[r],
+                                   .kept = t->base + t->y.kept + (row + r) * modify->need.kept,
+                                   .scratch = t->base + t->y.program + r * modify->need.patch,
+                                   .key = t->key,
+                                   .keys = FEW_KEYS };
+        if (modify->hides)
+            patches[r].shows = modify->by->see(modify, &patches[r]);
+        any = any || patches[r].shows != HEED_SHOWS_NONE;
+    }
+    return any;
 }
 
-/* Makes logits of the products of row @row with the keys @seen, and gives them to the program. */
-static __attribute__((noinline)) void modify_logits(const few_state *t, int64_t row,
-                                                    heed_interval seen, float s[FEW_KEYS])
+/* Makes logits of the products of a row with the keys @seen, and gives them to the program. */
+static __attribute__((noinline)) void modify_logits(const few_state *t, heed_interval seen,
+                                                    const heed_patch *patch)
 {
-    const heed_patch patch = patch_of(t, row, s);
+    float *s = patch->logits;
     for (int64_t j = 0; j < FEW_KEYS; j++)
         s[j] = j < seen.begin || j >= seen.end ? 0 : s[j] * t->job->factor;
-    t->job->modify->by->run(t->job->modify, &patch);
+    t->job->modify->by->run(t->job->modify, patch);
 }
 
 /* Turns the products of one row with the keys @seen into weights, zero for others, updates m and l,
@@ -248,19 +259,17 @@ static inline __attribute__((always_inline)) void accumulate(const few_state *t,
  * program hides by zero. */
 static __attribute__((noinline)) void accumulate_visible(const few_state *t, int64_t row,
                                                          heed_interval seen,
-                                                         const float weights[FEW_KEYS], float alpha)
+                                                         const heed_patch *patch, float alpha)
 {
-    float unused[FEW_KEYS] = { 0 };
-    const heed_patch patch = patch_of(t, row, unused);
+    const float *weights = patch->logits;
     float *o = t->base + t->y.o + row * t->y.dim_v;
     int64_t stride;
     const float *v = value_rows(t, &stride);
-    t->job->modify->by->run(t->job->modify, &patch);
     for (int64_t c = 0; c < t->y.dim_v; c++)
         o[c] *= alpha;
     for (int64_t j = seen.begin; j < seen.end; j++)
         for (int64_t c = 0; c < t->y.dim_v; c++)
-            if (heed_modify_sees(t->job->modify, &patch, 0, j))
+            if (heed_modify_sees(t->job->modify, patch, j, 0))
                 o[c] += weights[j] * v[j * stride + c];
 }
 
@@ -270,10 +279,13 @@ static inline __attribute__((always_inline)) void run_rows(const few_state *t, i
 {
     float s[ROWS][FEW_KEYS];
     float alpha[ROWS];
+    heed_patch patches[ROWS];
     heed_cpu_extra_barrier();
+    if (t->job->modify && !find_patches(t, row, rows, s, patches))
+        return;
     multiply_keys(t, row, rows, seen, s);
     for (int r = 0; r < rows && t->job->modify; r++)
-        modify_logits(t, row + r, seen, s[r]);
+        modify_logits(t, seen, &patches[r]);
     for (int r = 0; r < rows; r++)
         alpha[r] = weigh(t, row + r, seen, s[r]);
     if (t->finite) {
@@ -281,7 +293,7 @@ static inline __attribute__((always_inline)) void run_rows(const few_state *t, i
         return;
     }
     for (int r = 0; r < rows; r++)
-        accumulate_visible(t, row + r, seen, s[r], alpha[r]);
+        accumulate_visible(t, row + r, seen, &patches[r], alpha[r]);
 }
 
 /* Is every value of @keys keys finite? x * 0 is NaN for those that are not. */
@@ -395,8 +407,9 @@ const heed_few_code FEW_CODE = {
     .cpu = { .cut = heed_few_cut,
              .scratch = heed_few_scratch,
              .modifier = &MODIFIER,
-             .grid = { .lanes = LANES, .inner = FEW_KEYS / LANES, .outer = 1 },
+             .grid = { .lanes = LANES, .inner = 1, .outer = FEW_KEYS / LANES },
              .rates = RATES,
              .run = run },
     .step = CHUNK * LANES,
+    .rows = ROWS,
 };

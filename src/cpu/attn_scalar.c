@@ -118,10 +118,12 @@ static heed_patch patch_of(row_scratch *s, const heed_job *job, int64_t r)
 /* Gives the natural logits of row @r to the program, and makes them those to base 2. */
 static void modify_logits(row_scratch *s, const heed_job *job, int64_t r, heed_interval seen)
 {
-    const heed_patch patch = patch_of(s, job, r);
+    heed_patch patch = patch_of(s, job, r);
     for (int64_t j = 0; j < KEYS; j++)
         if (j < seen.begin || j >= seen.end)
             s->p[j] = 0;
+    if (job->modify->hides)
+        patch.shows = job->modify->by->see(job->modify, &patch);
     job->modify->by->run(job->modify, &patch);
     for (int64_t j = 0; j < KEYS && job->modify->changes; j++)
         s->p[j] *= HEED_LOG2_E;
@@ -140,7 +142,7 @@ static inline __attribute__((always_inline)) void add_values(row_scratch *s, con
     float l = 0, o[HEED_DIM_MAX];
     memset(o, 0, (size_t)problem->dim_v * sizeof *o);
     for (int64_t j = seen.begin; j < seen.end; j++) {
-        if (hides && !heed_modify_sees(job->modify, &patch, 0, j))
+        if (hides && !heed_modify_sees(job->modify, &patch, j, 0))
             continue;
         float p = power_of_two(s->p[j] - shift);
         const float *v = value_of(s, j);
@@ -297,7 +299,7 @@ const heed_cpu_code ROW_CODE = {
     .rates = { .multiply_adds = 8e9, .exps = 8e7, .elements = 5e8, .row_step = 1 },
     .run = run,
     .modifier = &heed_modifier_scalar,
-    .grid = { .lanes = PROGRAM_LANES, .inner = KEYS / PROGRAM_LANES, .outer = 1 },
+    .grid = { .lanes = PROGRAM_LANES, .inner = 1, .outer = KEYS / PROGRAM_LANES },
 };
 
 #if HEED_ABLATE == ABLATE_NONE

@@ -67,6 +67,7 @@ typedef struct tile_state {
     int64_t pv_part; /* of a tile's sum of O */
     bool finite;     /* no value of the tile in v is infinite or NaN; known only where it matters */
     int64_t first;   /* key of the tile */
+    int64_t strips;  /* of the task */
     bool hides;      /* the program hides keys */
 } tile_state;
 
@@ -407,9 +408,9 @@ static inline vf weigh_run(float *s, int64_t begin, int64_t end, vf factor, vf m
     return sum;
 }
 
-/* Turns @keys rows of logits into weights, updates m and l, and returns in @alpha what O must be
- * multiplied by. */
-static void weigh(const tile_state *t, int64_t strip, int64_t keys, const vf top[MV],
+/* Turns the rows of logits from @begin to @end into weights, updates m and l, and returns in @alpha
+ * what O must be multiplied by. */
+static void weigh(const tile_state *t, int64_t strip, int64_t begin, int64_t end, const vf top[MV],
                   float alpha[WIDTH])
 {
     float *s = t->base + t->y.s;
@@ -423,13 +424,13 @@ static void weigh(const tile_state *t, int64_t strip, int64_t keys, const vf top
         vf shrink = v_exp2(v_sub(old, shift));
         vf minus = v_sub(v_zero(), shift);
         if ((UNIT > 1 || t->factor != 1) && v_any_beyond(shift, FAR)) {
-            scale_logits(s + v * LANES, keys, factor);
+            scale_logits(s + begin * WIDTH + v * LANES, end - begin, factor);
             factor = v_set(1);
         }
         vf sum = v_zero();
-        for (int64_t j = 0; j < keys; j += PART_LONG / 2)
+        for (int64_t j = begin; j < end; j += PART_LONG / 2)
             sum = v_add(
-                sum, weigh_run(s + v * LANES, j, heed_min(j + PART_LONG / 2, keys), factor, minus));
+                sum, weigh_run(s + v * LANES, j, heed_min(j + PART_LONG / 2, end), factor, minus));
         v_store(m, now);
         v_store(l, v_fma(v_load(l), shrink, sum));
         v_store(alpha + v * LANES, shrink);
@@ -486,10 +487,8 @@ static void find_rows(const tile_state *t, int64_t strip, int64_t j, const strip
         sees[i] = (float)j < seen->end[i] && (!seen->late || (float)j >= seen->begin[i]);
     if (!t->hides)
         return;
-    float unused[WIDTH] = { 0 };
-    heed_patch patch = patch_of(t, strip, j, j + 1);
-    patch.logits = unused;
-    modify->by->run(modify, &patch);
+    const heed_patch patch = patch_of(t, strip, j, j + 1);
+    modify->by->see(modify, &patch);
     for (int64_t i = 0; i < WIDTH; i++)
         sees[i] = sees[i] && heed_modify_sees(modify, &patch, 0, i);
 }
@@ -534,31 +533,74 @@ static void make_logits(const tile_state *t, int64_t strip, const strip_keys *se
     mask_logits(t, seen, heed_max(begin, end), keys, top);
 }
 
-/* The same with a program, which every logit goes through before any is compared. */
-static void make_modified_logits(const tile_state *t, int64_t strip, const strip_keys *seen,
-                                 int64_t keys, vf top[MV])
+/* Keys of a tile between two requests for what a program loads: with more, it would ask for more
+ * cache lines at once than a core waits for. */
+#define AHEAD 16
+
+/* While the logits of AHEAD keys from @j on are computed, of @keys in the tile, asks for a part of
+ * what the program loads of the next strip, or of the next tile. */
+static void prefetch_next(const tile_state *t, int64_t strip, int64_t j, int64_t keys)
 {
     const heed_modify *modify = t->job->modify;
-    const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
-    float *s = t->base + t->y.s;
-    for (int64_t j = 0; j < keys; j += NR) {
-        if (j % HEED_PATCH_KEYS == 0)
-            modify->by->prefetch(modify, kept_of(t, strip), t->first + j,
-                                 heed_min(keys - j, HEED_PATCH_KEYS));
-        logits_step(t, q, j, false, top);
-    }
-    for (int v = 0; v < MV && t->natural != 1; v++)
-        scale_logits(s + v * LANES, keys, v_set(t->natural));
-    for (int64_t j = 0; j < keys; j += HEED_PATCH_KEYS) {
-        const heed_patch patch = patch_of(t, strip, j, keys);
-        modify->by->run(modify, &patch);
-    }
-    int64_t end = heed_max(seen->all.begin, seen->all.end);
-    mask_logits(t, seen, 0, seen->all.begin, top);
-    for (int64_t j = seen->all.begin; j < end; j++)
+    const int64_t next = (strip + 1) % t->strips;
+    const int64_t first = next > 0 ? t->first : t->first + t->y.keys;
+    const heed_interval of = { first, heed_min(first + t->y.keys, t->task->key_end) };
+    if (modify->reads)
+        modify->by->prefetch(modify, kept_of(t, next), of, j / AHEAD, heed_div_up(keys, AHEAD));
+}
+
+/* Raises @top to the maximum of the rows of logits from @begin to @end, once each row has been
+ * masked. */
+static void raise_top(const tile_state *t, const strip_keys *seen, int64_t begin, int64_t end,
+                      vf top[MV])
+{
+    const float *s = t->base + t->y.s;
+    const int64_t early = heed_min(heed_max(seen->all.begin, begin), end);
+    const int64_t late = heed_max(heed_min(seen->all.end, end), early);
+    mask_logits(t, seen, begin, early, top);
+    for (int64_t j = early; j < late; j++)
         for (int v = 0; v < MV; v++)
             top[v] = v_max(v_load(s + j * WIDTH + v * LANES), top[v]);
-    mask_logits(t, seen, end, keys, top);
+    mask_logits(t, seen, late, end, top);
+}
+
+/* The logits of one patch, which every one goes through the program of before any is compared. */
+static void make_patch(const tile_state *t, int64_t strip, const strip_keys *seen, int64_t j,
+                       int64_t keys, const heed_patch *patch, vf top[MV])
+{
+    const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
+    const int64_t end = j + patch->keys;
+    for (int64_t i = j; i < end && patch->shows != HEED_SHOWS_NONE; i += NR) {
+        if (i % AHEAD == 0)
+            prefetch_next(t, strip, i, keys);
+        logits_step(t, q, i, false, top);
+    }
+    for (int v = 0; v < MV && t->natural != 1; v++)
+        scale_logits(patch->logits + v * LANES, patch->keys, v_set(t->natural));
+    t->job->modify->by->run(t->job->modify, patch);
+    raise_top(t, seen, j, end, top);
+}
+
+/* The same with a program, patch by patch. Returns the keys from the first patch to the last that
+ * it shows any of. */
+static heed_interval make_modified_logits(const tile_state *t, int64_t strip,
+                                          const strip_keys *seen, int64_t keys, vf top[MV])
+{
+    const heed_modify *modify = t->job->modify;
+    heed_interval shown = { keys, 0 };
+    int64_t j = seen->any.begin / HEED_PATCH_KEYS * HEED_PATCH_KEYS;
+    for (; j < keys; j += HEED_PATCH_KEYS) {
+        heed_patch patch = patch_of(t, strip, j, keys);
+        if (modify->hides)
+            patch.shows = modify->by->see(modify, &patch);
+        if (patch.shows != HEED_SHOWS_NONE)
+            shown = (heed_interval){ heed_min(shown.begin, j), j + patch.keys };
+        for (int64_t i = j; i < j + patch.keys && patch.shows == HEED_SHOWS_NONE; i += AHEAD)
+            prefetch_next(t, strip, i, keys);
+        if (shown.begin < keys)
+            make_patch(t, strip, seen, j, keys, &patch, top);
+    }
+    return shown;
 }
 
 /* One strip against the tile of @keys keys that begins at @first. */
@@ -571,22 +613,24 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     heed_cpu_extra_barrier();
     if (seen.any.begin == seen.any.end)
         return;
-    keys = seen.any.end;
+    heed_interval shown = { 0, seen.any.end };
     for (int v = 0; v < MV; v++)
         top[v] = v_set(-INFINITY);
     if (t->job->modify)
-        make_modified_logits(t, strip, &seen, keys, top);
+        shown = make_modified_logits(t, strip, &seen, seen.any.end, top);
     else
-        make_logits(t, strip, &seen, keys, top);
-    weigh(t, strip, keys, top, alpha);
+        make_logits(t, strip, &seen, shown.end, top);
+    if (shown.begin >= shown.end)
+        return;
+    weigh(t, strip, shown.begin, shown.end, top, alpha);
     if (t->finite || (whole && !t->hides)) {
-        accumulate(t, strip, 0, keys, alpha);
+        accumulate(t, strip, shown.begin, shown.end - shown.begin, alpha);
     } else {
-        int64_t late = t->hides ? 0 : seen.all.end / UNIT * UNIT;
-        int64_t early = heed_min(heed_round_up(seen.all.begin, UNIT), late);
+        int64_t late = t->hides ? shown.begin : seen.all.end / UNIT * UNIT;
+        int64_t early = t->hides ? late : heed_min(heed_round_up(seen.all.begin, UNIT), late);
         accumulate(t, strip, early, late - early, alpha);
-        accumulate_masked(t, strip, 0, early, &seen);
-        accumulate_masked(t, strip, late, keys, &seen);
+        accumulate_masked(t, strip, shown.begin, early, &seen);
+        accumulate_masked(t, strip, late, shown.end, &seen);
     }
 }
 
@@ -629,7 +673,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     else
         t.natural = 1;
     t.hides = job->modify && job->modify->hides;
-    int64_t strips = heed_div_up(task->row_end - task->row_begin, WIDTH);
+    int64_t strips = t.strips = heed_div_up(task->row_end - task->row_begin, WIDTH);
     t.qk_part = strips == 1 ? PART_SHORT : PART_LONG;
     t.pv_part = t.y.dims > COLUMNS_FEW ? PART_LONG : PART_SHORT;
     heed_interval all = { heed_job_keys(job, task->row_end - 1).begin,

@@ -14,6 +14,7 @@
 typedef struct heed_few_code {
     heed_cpu_code cpu;
     int64_t step; /* dims are filled up to a multiple of this */
+    int64_t rows; /* that are computed together */
 } heed_few_code;
 
 extern const heed_few_code heed_few_avx2;
@@ -33,7 +34,7 @@ typedef struct heed_few_layout {
     int64_t k;       /* [FEW_KEYS][dim_qk] */
     int64_t v;       /* [FEW_KEYS][dim_v] */
     int64_t kept;    /* [rows][need.kept]: what a program keeps of rows, */
-    int64_t program; /* and its scratch */
+    int64_t program; /* and its scratch, for each of code->rows */
     int64_t end;
 } heed_few_layout;
 

@@ -190,7 +190,7 @@ void heed_job_begin_rows(const heed_job *job, const heed_task *task, int64_t row
         query[i] = (int32_t)place.seq;
         head[i] = (int32_t)place.head;
     }
-    job->modify->by->begin(job->modify, &(heed_patch_rows){ task->batch, query, head }, kept);
+    job->modify->by->begin(job->modify, &(heed_patch_rows){ task->batch, row, query, head }, kept);
 }
 
 bool heed_job_may_see(const heed_job *job, const heed_task *task, int64_t first, int64_t keys)

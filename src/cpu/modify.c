@@ -1,70 +1,45 @@
 /*
  * modify.c - the steps of a program as vectors compute them: which are kept, and where values lie
  */
-#include "modify.h"
+#include "modify_arrange.h"
+
+#include <math.h>
+#include <stddef.h>
 
 #include "../operand.h"
 #include "cpu.h"
 
-/* The dimensions that a value depends on. */
-enum {
-    ALONG_ROW = 1,
-    ALONG_KEY = 2,
-    ALONG_BOTH = ALONG_ROW | ALONG_KEY
-};
-
 typedef struct lowering {
     heed_modify *m;
-    const heed_program *program;
-    unsigned along[HEED_STEPS_MAX];
+    heed_arranged arranged;
     int last[HEED_STEPS_MAX]; /* the last step that takes the value; -1: none does */
     heed_spot spots[HEED_STEPS_MAX];
+    heed_spot spread[HEED_STEPS_MAX]; /* values of keys, once they have been spread */
+    bool is_spread[HEED_STEPS_MAX];
     int free[HEED_STEPS_MAX]; /* offsets of places for a whole patch that nothing needs any more */
     int free_count;
+    heed_spot origin; /* what is kept for all steps: the first row, */
+    heed_spot all;    /* true, */
+    heed_spot hidden; /* and the logit of hidden keys */
 } lowering;
 
-static void operands_of(const heed_step *step, int values[4])
+/* The shape in which a value is computed: where keys go along the lanes, all that depends on them
+ * is in their order. */
+static heed_shape shape_of(const lowering *l, int i)
 {
-    const int all[4] = { step->a, step->b, step->c, step->d };
-    memcpy(values, all, sizeof all);
+    heed_shape shape = l->arranged.shapes[i];
+    return shape > HEED_SHAPE_ROW && !l->m->grid.rows ? HEED_SHAPE_PAIR : shape;
 }
 
-/* Does the load read neighbouring keys, in the order of keys? */
-static bool reads_keys(const lowering *l, const heed_step *step)
+static bool is_line(heed_shape shape)
 {
-    int values[4];
-    if (step->op != HEED_OP_LOAD)
-        return false;
-    operands_of(step, values);
-    int rank = l->program->sources[step->value.whole].rank;
-    for (int i = 0; i < rank - 1; i++)
-        if (l->along[values[i]] & ALONG_KEY)
-            return false;
-    return l->program->steps[values[rank - 1]].op == HEED_OP_KEY;
-}
-
-static void find_dimensions(lowering *l)
-{
-    for (int i = 0; i < l->program->count; i++) {
-        const heed_step *step = &l->program->steps[i];
-        int values[4];
-        operands_of(step, values);
-        unsigned along = step->op == HEED_OP_SCORE ? ALONG_BOTH
-                         : step->op == HEED_OP_KEY ? ALONG_KEY
-                         : step->op == HEED_OP_QUERY || step->op == HEED_OP_POSITION ||
-                                 step->op == HEED_OP_HEAD
-                             ? ALONG_ROW
-                             : 0;
-        for (int j = 0; j < 4; j++)
-            along |= values[j] < 0 ? 0 : l->along[values[j]];
-        l->along[i] = along;
-    }
+    return shape == HEED_SHAPE_DIFFERENCE || shape == HEED_SHAPE_SUM;
 }
 
 /* Which steps anything needs, and for how long. */
 static void find_last(lowering *l)
 {
-    const heed_program *program = l->program;
+    const heed_program *program = &l->arranged.program;
     for (int i = 0; i < program->count; i++)
         l->last[i] = -1;
     if (program->score >= 0)
@@ -74,10 +49,10 @@ static void find_last(lowering *l)
     for (int i = program->count - 1; i >= 0; i--) {
         const heed_step *step = &program->steps[i];
         int values[4];
-        operands_of(step, values);
+        heed_step_operands(step, values);
         if (l->last[i] < 0)
             continue;
-        if (reads_keys(l, step)) /* it needs no vector of keys */
+        if (heed_arranged_reads_keys(&l->arranged, step)) /* it needs no vector of keys */
             values[program->sources[step->value.whole].rank - 1] = -1;
         for (int j = 0; j < 4; j++)
             if (values[j] >= 0 && l->last[values[j]] < i)
@@ -85,23 +60,79 @@ static void find_last(lowering *l)
     }
 }
 
+/* Vectors of a line, an even number. */
+static int line_turns(const heed_modify *m)
+{
+    int64_t elements = m->grid.inner * m->grid.lanes + (int64_t)m->group * (m->grid.outer - 1);
+    return (int)(2 * heed_div_up(elements, 2 * m->grid.lanes));
+}
+
+/* How often a value of @shape is computed along outer; 0: once for each turn of the patch. */
+static int turns_of(const heed_modify *m, heed_shape shape)
+{
+    return is_line(shape)            ? line_turns(m)
+           : shape == HEED_SHAPE_KEY ? m->grid.outer / m->grid.lanes
+                                     : 0;
+}
+
 /* A new place. */
-static heed_spot place(lowering *l, heed_base base, unsigned along)
+static heed_spot place(lowering *l, heed_shape shape)
 {
     heed_modify *m = l->m;
     const heed_grid *grid = &m->grid;
-    int64_t *end = base == HEED_BASE_KEPT ? &m->need.kept : &m->need.patch;
-    heed_spot spot = { .base = base, .offset = (int)*end };
+    heed_spot spot = { .base = shape <= HEED_SHAPE_ROW ? HEED_BASE_KEPT : HEED_BASE_PATCH };
+    int64_t *end = spot.base == HEED_BASE_KEPT ? &m->need.kept : &m->need.patch;
+    int64_t turns = turns_of(m, shape) ? turns_of(m, shape) : grid->outer;
     int64_t size = grid->lanes;
-    if (along & (grid->rows ? ALONG_ROW : ALONG_KEY)) {
+    if (grid->rows && (shape == HEED_SHAPE_ROW || shape == HEED_SHAPE_PAIR)) {
         spot.inner = grid->lanes;
         size *= grid->inner;
     }
-    if (grid->rows && along & ALONG_KEY) {
+    if (spot.base == HEED_BASE_PATCH) {
         spot.outer = (int)size;
-        size *= grid->outer;
+        size *= turns;
     }
+    spot.offset = (int)*end;
     *end += size;
+    return spot;
+}
+
+static heed_modify_step *append(lowering *l, int op)
+{
+    heed_modify_step *to = &l->m->steps[l->m->count++];
+    *to = (heed_modify_step){ .op = op };
+    return to;
+}
+
+/* Where pairs find the value of their key, which must be ahead of all that takes it. */
+static heed_spot spread(lowering *l, int value)
+{
+    const heed_grid *grid = &l->m->grid;
+    if (!l->is_spread[value]) {
+        heed_modify_step *step = append(l, HEED_MODIFY_SPREAD);
+        step->from_spots[0] = l->spots[value];
+        step->to = (heed_spot){ HEED_BASE_PATCH, (int)l->m->need.patch, grid->lanes, 0 };
+        l->m->need.patch += (int64_t)grid->lanes * grid->outer;
+        l->spread[value] = step->to;
+        l->is_spread[value] = true;
+    }
+    return l->spread[value];
+}
+
+/* Where a step that is computed in @shape finds a value. */
+static heed_spot spot_for(lowering *l, int value, heed_shape shape)
+{
+    const heed_modify *m = l->m;
+    const heed_shape own = shape_of(l, value);
+    heed_spot spot = l->spots[value];
+    if (shape != HEED_SHAPE_PAIR || own <= HEED_SHAPE_ROW || own == HEED_SHAPE_PAIR)
+        return spot;
+    if (own == HEED_SHAPE_KEY)
+        return spread(l, value);
+    spot.inner = m->grid.lanes;
+    spot.outer = own == HEED_SHAPE_SUM ? m->group : -m->group;
+    if (own == HEED_SHAPE_DIFFERENCE)
+        spot.offset += m->group * (m->grid.outer - 1);
     return spot;
 }
 
@@ -109,127 +140,178 @@ static heed_spot place(lowering *l, heed_base base, unsigned along)
 static void free_places(lowering *l, int i)
 {
     for (int j = 0; j < i; j++)
-        if (l->last[j] == i && l->spots[j].base == HEED_BASE_PATCH && l->along[j] == ALONG_BOTH)
+        if (l->last[j] == i && l->spots[j].base == HEED_BASE_PATCH &&
+            shape_of(l, j) == HEED_SHAPE_PAIR)
             l->free[l->free_count++] = l->spots[j].offset;
 }
 
-/* Does a step after @i take the product of Q and K? */
-static bool needs_product(const lowering *l, int i)
+/* Is the product of Q and K there, and taken by no step after @i? */
+static bool has_done_with_product(const lowering *l, int i)
 {
-    for (int j = 0; j < l->program->count; j++)
-        if (l->program->steps[j].op == HEED_OP_SCORE && l->last[j] > i)
-            return true;
-    return false;
+    const heed_program *program = &l->arranged.program;
+    for (int j = 0; j < program->count; j++)
+        if (program->steps[j].op == HEED_OP_SCORE && l->last[j] > i)
+            return false;
+    return i >= l->arranged.see_count;
+}
+
+/* Where a patch has its logits. */
+static heed_spot logits_of(const heed_grid *grid)
+{
+    return (heed_spot){ HEED_BASE_LOGITS, 0, grid->inner * grid->lanes,
+                        grid->rows ? grid->lanes : 0 };
 }
 
 static heed_spot place_of(lowering *l, int i)
 {
-    const heed_step *step = &l->program->steps[i];
-    if (!(l->along[i] & ALONG_KEY))
-        return place(l, HEED_BASE_KEPT, l->along[i]);
+    const heed_step *step = &l->arranged.program.steps[i];
+    const heed_spot logits = logits_of(&l->m->grid);
     if (step->op == HEED_OP_SCORE)
-        return l->m->score;
-    bool read = reads_keys(l, step);
+        return logits;
+    if (shape_of(l, i) != HEED_SHAPE_PAIR)
+        return place(l, shape_of(l, i));
+    bool read = heed_arranged_reads_keys(&l->arranged, step);
     if (!read) /* elementwise, so it may take the place of what it takes */
         free_places(l, i);
-    if (!read && i == l->program->score && l->along[i] == ALONG_BOTH && !needs_product(l, i))
-        return l->m->score;
-    if (l->along[i] != ALONG_BOTH || l->free_count == 0)
-        return place(l, HEED_BASE_PATCH, l->along[i]);
-    heed_spot spot = l->m->score;
+    if (!read && i == l->arranged.program.score && has_done_with_product(l, i))
+        return logits;
+    if (l->free_count == 0)
+        return place(l, HEED_SHAPE_PAIR);
+    heed_spot spot = logits;
     spot.base = HEED_BASE_PATCH;
     spot.offset = l->free[--l->free_count];
     return spot;
 }
 
-static heed_modify_step *append(lowering *l, const heed_step *step, int op)
+/* Appends step @i. */
+static heed_modify_step *append_step(lowering *l, int i, int op)
 {
-    heed_modify_step *to = &l->m->steps[l->m->count++];
+    const heed_step *step = &l->arranged.program.steps[i];
+    const int of = step->op == HEED_OP_SELECT ? step->b : step->a;
+    heed_spot spots[4] = { { 0 } };
     int values[4];
-    operands_of(step, values);
-    *to = (heed_modify_step){ .op = op, .value = step->value };
-    int of = step->op == HEED_OP_SELECT ? step->b : step->a;
-    to->from = of < 0 ? step->kind : l->program->steps[of].kind;
-    for (int j = 0; j < 4; j++)
+    heed_step_operands(step, values);
+    for (int j = 0; j < 4 && op != HEED_MODIFY_READ; j++)
         if (values[j] >= 0)
-            to->from_spots[j] = l->spots[values[j]];
+            spots[j] = spot_for(l, values[j], shape_of(l, i));
+    heed_modify_step *to = append(l, op);
+    to->from = of < 0 ? step->kind : l->arranged.program.steps[of].kind;
+    to->value = step->value;
+    to->turns = turns_of(l->m, shape_of(l, i));
+    memcpy(to->from_spots, spots, sizeof spots);
     return to;
 }
 
 /* Offsets of the rows that step @i reads: 64 bits for each lane. */
-static heed_spot append_offsets(lowering *l, const heed_step *step)
+static heed_spot append_offsets(lowering *l, int i)
 {
+    const heed_program *program = &l->arranged.program;
+    const heed_step *step = &program->steps[i];
     const heed_grid *grid = &l->m->grid;
     int values[4];
-    unsigned along = 0;
-    operands_of(step, values);
-    for (int j = 0; j < l->program->sources[step->value.whole].rank - 1; j++)
-        along |= l->along[values[j]];
+    bool rows = false;
+    heed_step_operands(step, values);
+    for (int j = 0; j < program->sources[step->value.whole].rank - 1; j++)
+        rows = rows || (grid->rows && shape_of(l, values[j]) == HEED_SHAPE_ROW);
     heed_spot spot = { .base = HEED_BASE_KEPT, .offset = (int)l->m->need.kept };
-    spot.inner = grid->rows && along & ALONG_ROW ? grid->lanes : 0;
-    l->m->need.kept += 2 * (int64_t)grid->lanes * (spot.inner ? grid->inner : 1);
-    append(l, step, HEED_MODIFY_OFFSETS)->to = spot;
+    spot.inner = rows ? grid->lanes : 0;
+    l->m->need.kept += 2 * (int64_t)grid->lanes * (rows ? grid->inner : 1);
+    heed_modify_step *to = append(l, HEED_MODIFY_OFFSETS);
+    to->value = step->value;
+    to->to = spot;
+    for (int j = 0; j < program->sources[step->value.whole].rank - 1; j++)
+        to->from_spots[j] = l->spots[values[j]];
+    return spot;
+}
+
+/* A value that is the same for all. */
+static heed_spot append_one(lowering *l, int op, heed_value value)
+{
+    heed_spot spot = place(l, HEED_SHAPE_ONE);
+    heed_modify_step *to = append(l, op);
+    to->value = value;
+    to->to = spot;
     return spot;
 }
 
 /* The steps that are computed once for each row. */
 static void append_kept(lowering *l)
 {
-    const heed_program *program = l->program;
+    const heed_program *program = &l->arranged.program;
     for (int i = 0; i < program->count; i++) {
-        const heed_step *step = &program->steps[i];
-        if (l->last[i] < 0 || l->along[i] & ALONG_KEY)
+        if (l->last[i] < 0 || shape_of(l, i) > HEED_SHAPE_ROW)
             continue;
         l->spots[i] = place_of(l, i);
-        append(l, step, step->op)->to = l->spots[i];
+        append_step(l, i, (int)program->steps[i].op)->to = l->spots[i];
     }
     for (int i = 0; i < program->count; i++)
-        if (l->last[i] >= 0 && reads_keys(l, &program->steps[i]))
-            l->spots[i] = append_offsets(l, &program->steps[i]);
+        if (l->last[i] >= 0 && heed_arranged_reads_keys(&l->arranged, &program->steps[i]))
+            l->spots[i] = append_offsets(l, i);
+    l->origin = append_one(l, HEED_MODIFY_ORIGIN, (heed_value){ 0 });
+    l->all = append_one(l, HEED_OP_BOOL, (heed_value){ .whole = 1 });
+    l->hidden = append_one(l, HEED_OP_FLOAT, (heed_value){ .real = -INFINITY });
     l->m->kept_count = l->m->count;
 }
 
-static void append_others(lowering *l)
+/* The other ones from @begin on, up to @end. */
+static void append_others(lowering *l, int begin, int end)
 {
-    const heed_program *program = l->program;
-    for (int i = 0; i < program->count; i++) {
+    const heed_program *program = &l->arranged.program;
+    for (int i = begin; i < end; i++) {
         const heed_step *step = &program->steps[i];
-        if (l->last[i] < 0 || !(l->along[i] & ALONG_KEY))
+        if (l->last[i] < 0 || shape_of(l, i) <= HEED_SHAPE_ROW)
             continue;
-        bool read = reads_keys(l, step);
-        heed_spot offsets = l->spots[i];
-        l->spots[i] = place_of(l, i);
+        bool read = heed_arranged_reads_keys(&l->arranged, step);
+        heed_spot from = read ? l->spots[i] : l->origin;
+        heed_spot to = place_of(l, i);
+        l->spots[i] = to;
         if (step->op == HEED_OP_SCORE)
             continue;
-        heed_modify_step *to = append(l, step, read ? HEED_MODIFY_READ : (int)step->op);
-        to->to = l->spots[i];
-        if (read)
-            to->from_spots[0] = offsets;
+        heed_modify_step *made = append_step(l, i, read ? HEED_MODIFY_READ : (int)step->op);
+        made->to = to;
+        l->m->reads = l->m->reads || read;
+        if (read || (int)step->op == HEED_MODIFY_LINE)
+            made->from_spots[0] = from;
     }
+}
+
+/* Puts the logits in their place, and -infinity into that of hidden keys. */
+static void append_end(lowering *l)
+{
+    const heed_program *program = &l->arranged.program;
+    const heed_spot logits = logits_of(&l->m->grid);
+    heed_spot score = logits;
+    if (program->score >= 0)
+        score = spot_for(l, program->score, HEED_SHAPE_PAIR);
+    l->m->copies = score.base != HEED_BASE_LOGITS;
+    heed_modify_step *to = append(l, HEED_OP_SELECT);
+    *to = (heed_modify_step){ .op = HEED_OP_SELECT, .from = HEED_KIND_FLOAT, .to = logits };
+    to->from_spots[0] = program->visible < 0 ? l->all : l->m->visible;
+    to->from_spots[1] = score;
+    to->from_spots[2] = l->hidden;
 }
 
 void heed_modify_make(heed_modify *m, const heed_problem *problem, const heed_program *program,
                       const heed_grid *grid)
 {
-    lowering l = { .m = m, .program = program };
-    const int width = grid->inner * grid->lanes;
-    *m = (heed_modify){ .grid = *grid, .first_position = heed_problem_view(problem).first };
+    lowering l = { .m = m };
+    const heed_program *arranged = &l.arranged.program;
+    memset(m, 0, offsetof(heed_modify, steps));
+    m->grid = *grid;
+    m->group = (int)heed_problem_group(problem);
+    m->first_position = heed_problem_view(problem).first;
     memcpy(m->sources, program->sources, sizeof m->sources);
-    m->score = (heed_spot){ .base = HEED_BASE_LOGITS,
-                            .outer = grid->rows ? width : 0,
-                            .inner = grid->lanes };
-    m->need.patch = (int64_t)width * grid->outer; /* logits that nobody needs */
-    find_dimensions(&l);
+    heed_modify_arrange(&l.arranged, problem, program, grid);
     find_last(&l);
     append_kept(&l);
-    append_others(&l);
-    m->changes = program->score >= 0;
-    m->hides = program->visible >= 0;
-    if (m->changes)
-        m->score = l.spots[program->score];
+    append_others(&l, 0, l.arranged.see_count);
+    m->changes = arranged->score >= 0;
+    m->hides = arranged->visible >= 0;
     if (m->hides)
-        m->visible = l.spots[program->visible];
-    m->copies = m->changes && m->score.base != HEED_BASE_LOGITS;
+        m->visible = spot_for(&l, arranged->visible, HEED_SHAPE_PAIR);
+    m->see_count = m->count;
+    append_others(&l, l.arranged.see_count, arranged->count);
+    append_end(&l);
 }
 
 heed_modify_need heed_modify_need_of(const heed_problem *problem, const heed_grid *grid)
@@ -251,10 +333,16 @@ static double cost_of(const heed_modify_step *step)
     case HEED_OP_LOG:
         return 2;
     case HEED_OP_TANH:
-        return 4;
+    case HEED_MODIFY_CAP:
+        return 2;
+    case HEED_MODIFY_DIVIDE:
+    case HEED_MODIFY_REMAINDER:
+        return 1;
+    case HEED_MODIFY_GATHER:
+        return 2;
     case HEED_OP_DIV:
     case HEED_OP_MOD:
-        return step->from == HEED_KIND_INT ? 4 : 0.7;
+        return step->from == HEED_KIND_INT ? 3 : 0.7;
     case HEED_OP_SQRT:
         return 0.7;
     case HEED_OP_LOAD:
@@ -276,8 +364,9 @@ double heed_modify_cost(const heed_problem *problem)
     heed_program_make(&program, problem);
     heed_modify_make(&m, problem, &program,
                      &(heed_grid){ .lanes = 1, .inner = 1, .outer = 1, .rows = true });
-    for (int i = m.kept_count; i < m.count; i++) /* nearly free where the value is one of keys */
-        cost += m.steps[i].to.inner ? cost_of(&m.steps[i]) : 0;
+    for (int i = m.kept_count; i < m.count;
+         i++) /* nearly free where the value is not one of pairs */
+        cost += m.steps[i].turns == 0 ? cost_of(&m.steps[i]) : 0;
     return cost + (m.hides ? 0.3 : 0);
 }
 

@@ -6,6 +6,9 @@
  * steps of the program that do not depend on the key are computed once for each row, and kept; the
  * others for each patch, one step after another, each over all of the patch. A value that is the
  * same along one dimension of the patch has a stride of 0 there, and is computed once along it.
+ * Where rows go along the lanes, a value of query - key or query + key alone is a line: one element
+ * for each difference or sum in the patch, in order, so that the value of a pair lies a fixed
+ * number of elements from that of the key before. It is computed once for each of them.
  */
 #ifndef HEED_MODIFY_H
 #define HEED_MODIFY_H
@@ -17,8 +20,8 @@
 /* A patch as a kernel has it. */
 typedef struct heed_grid {
     int lanes;
-    int inner; /* vectors */
-    int outer; /* 1 where a patch is of one row */
+    int inner; /* vectors along the rows, 1 where a patch is of one row */
+    int outer; /* keys, or vectors of keys; even */
     bool rows; /* rows of the problem go along the lanes, and keys along outer; else keys go along
                   the lanes */
 } heed_grid;
@@ -28,11 +31,19 @@ typedef struct heed_grid {
 #define HEED_PATCH_VECTORS 2   /* and vectors along inner there */
 #define HEED_PATCH_ROWS_MAX 64 /* along the lanes */
 
-/* Steps of the list beside those of heed_op: loads of neighbouring keys are two of them. */
+/* Steps of the list beside those of heed_op. */
 enum {
-    HEED_MODIFY_OFFSETS = HEED_OPS, /* kept: where each row begins in the source, int64_t, */
-    HEED_MODIFY_READ                /* and the elements of the patch's keys from there on, a being
-                                       the offsets */
+    HEED_MODIFY_LINE = HEED_OPS, /* int: the query's number plus value.whole, 1 or -1, times the
+                                    key's; a being the origin */
+    HEED_MODIFY_GATHER,          /* the element a of source value.whole, which is within it */
+    HEED_MODIFY_DIVIDE,          /* int: a divided by value.whole, rounded down, */
+    HEED_MODIFY_REMAINDER,       /* and what remains */
+    HEED_MODIFY_CAP,             /* float: c * tanh(a * b) */
+    HEED_MODIFY_OFFSETS,         /* kept: where each row begins in the source, int64_t, */
+    HEED_MODIFY_READ,            /* and the elements of the patch's keys from there on, a being the
+                                    offsets */
+    HEED_MODIFY_ORIGIN, /* kept: the first row's query, int64_t, and its place in the group */
+    HEED_MODIFY_SPREAD  /* a, values of keys along the lanes, each in all lanes of a vector */
 };
 
 /* Where a value is. */
@@ -54,8 +65,11 @@ typedef struct heed_modify_step {
     int op;         /* heed_op, or of those above */
     heed_kind from; /* of the values that it takes, of a selection the second one */
     heed_value value;
+    int turns; /* how often it is computed along outer; 0: once for each turn of the patch */
     heed_spot to, from_spots[4];
 } heed_modify_step;
+
+#define HEED_MODIFY_STEPS_MAX (3 * HEED_STEPS_MAX + 4)
 
 /* The scratch that a program needs of each thread, in floats. */
 typedef struct heed_modify_need {
@@ -70,18 +84,28 @@ typedef struct heed_modify {
     const heed_modifier *by;
     heed_grid grid;
     heed_modify_need need;
+    int group;              /* rows of one query */
     int64_t first_position; /* of query 0 */
     heed_load sources[HEED_SOURCES_MAX];
     const void *data[HEED_SOURCES_MAX];
-    bool changes;    /* it changes logits, */
-    bool hides;      /* and it hides keys */
-    bool copies;     /* the logit is a value at score, and not in its place yet */
-    heed_spot score; /* if it changes them */
+    bool changes; /* it changes logits, */
+    bool hides;   /* and it hides keys */
+    bool reads;   /* it has steps that prefetch() is for */
+    bool copies;  /* logits are not in their place ahead of the last step, which is nothing but
+                     that, and the hiding */
     heed_spot visible;
-    int kept_count; /* steps that are computed once for each row come first */
+    int kept_count; /* steps that are computed once for each row come first, */
+    int see_count;  /* and then those that say what is visible */
     int count;
-    heed_modify_step steps[2 * HEED_STEPS_MAX];
+    heed_modify_step steps[HEED_MODIFY_STEPS_MAX];
 } heed_modify;
+
+/* Which keys of a patch a program shows. */
+typedef enum heed_shows {
+    HEED_SHOWS_ALL,
+    HEED_SHOWS_SOME,
+    HEED_SHOWS_NONE
+} heed_shows;
 
 /* A patch. Keys behind @keys have some value. */
 typedef struct heed_patch {
@@ -90,11 +114,14 @@ typedef struct heed_patch {
     float *scratch;    /* need.patch floats */
     int64_t key;       /* the first one */
     int64_t keys;
+    heed_shows shows; /* what see() found */
 } heed_patch;
 
-/* The rows that a patch is of: those of one strip, as many as the grid has lanes, or one. */
+/* The rows that a patch is of: those of one strip, as many as the grid has lanes, or one. Row r is
+ * of query r / group. */
 typedef struct heed_patch_rows {
     int64_t batch;
+    int64_t row;          /* the first one */
     const int32_t *query; /* of each row */
     const int32_t *head;
 } heed_patch_rows;
@@ -103,8 +130,11 @@ typedef struct heed_patch_rows {
 struct heed_modifier {
     /* Computes what is kept of rows. */
     void (*begin)(const heed_modify *m, const heed_patch_rows *rows, float *kept);
-    /* Asks for what the program loads of these keys. */
-    void (*prefetch)(const heed_modify *m, const float *kept, int64_t key, int64_t keys);
+    /* Asks for what the program loads of these keys, for part @part of @parts of the rows. */
+    void (*prefetch)(const heed_modify *m, const float *kept, heed_interval keys, int64_t part,
+                     int64_t parts);
+    /* Finds what is visible, without the logits: ahead of run() where the program hides keys. */
+    heed_shows (*see)(const heed_modify *m, const heed_patch *patch);
     void (*run)(const heed_modify *m, const heed_patch *patch);
 };
 
@@ -133,13 +163,16 @@ static inline float *heed_spot_at(const heed_spot *spot, const heed_patch *patch
     return bases[spot->base] + spot->offset;
 }
 
-/* After run(): is the key of this patch visible? @lane counts along inner. */
-static inline bool heed_modify_sees(const heed_modify *m, const heed_patch *patch, int64_t outer,
-                                    int64_t lane)
+/* After see(): does this row see the key of the patch? */
+static inline bool heed_modify_sees(const heed_modify *m, const heed_patch *patch, int64_t key,
+                                    int64_t row)
 {
     const heed_spot *spot = &m->visible;
+    const int64_t lanes = m->grid.lanes;
+    const int64_t outer = m->grid.rows ? key : key / lanes;
+    const int64_t lane = m->grid.rows ? row : key % lanes;
     const float *value = heed_spot_at(spot, patch) + outer * spot->outer +
-                         lane / m->grid.lanes * spot->inner + lane % m->grid.lanes;
+                         lane / lanes * spot->inner + lane % lanes;
     int32_t whole;
     memcpy(&whole, value, sizeof whole);
     return whole != 0;

@@ -8,6 +8,7 @@
 #define HEED_SIMD_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -45,6 +46,35 @@ static inline vf v_choose(vf condition, vf a, vf b)
     return (vf)(((vi)a & (vi)condition) | ((vi)b & ~(vi)condition));
 }
 
+static inline bool v_is_any(vf condition)
+{
+    int32_t lanes[LANES];
+    memcpy(lanes, &condition, sizeof lanes);
+    return (lanes[0] | lanes[1] | lanes[2] | lanes[3]) != 0;
+}
+
+static inline bool v_is_all(vf condition)
+{
+    int32_t lanes[LANES];
+    memcpy(lanes, &condition, sizeof lanes);
+    return (lanes[0] & lanes[1] & lanes[2] & lanes[3]) != 0;
+}
+
+static inline vf v_max(vf a, vf b)
+{
+    return v_choose((vf)(a > b), a, b);
+}
+
+static inline vf v_min(vf a, vf b)
+{
+    return v_choose((vf)(a < b), a, b);
+}
+
+static inline vf v_sub(vf a, vf b)
+{
+    return a - b;
+}
+
 static inline vf v_sqrt(vf x)
 {
     return (vf){ sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3]) };
@@ -62,6 +92,19 @@ static inline vf v_load_bf16(const uint16_t *from)
     float wide[LANES];
     heed_load_row(wide, from, LANES, HEED_BF16);
     return v_load(wide);
+}
+
+static inline vf v_load_bytes(const uint8_t *from)
+{
+    typedef int32_t vi __attribute__((vector_size(LANES * sizeof(int32_t))));
+    return (vf)(vi){ from[0], from[1], from[2], from[3] };
+}
+
+static inline vf v_gather(const float *from, vf index)
+{
+    int32_t at[LANES];
+    memcpy(at, &index, sizeof at);
+    return (vf){ from[at[0]], from[at[1]], from[at[2]], from[at[3]] };
 }
 
 static inline void v_transpose(vf r[LANES])

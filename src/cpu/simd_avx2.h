@@ -54,6 +54,11 @@ static inline vf v_max(vf a, vf b)
     return _mm256_max_ps(a, b);
 }
 
+static inline vf v_min(vf a, vf b)
+{
+    return _mm256_min_ps(a, b);
+}
+
 static inline vf v_fma(vf a, vf b, vf c)
 {
     return _mm256_fmadd_ps(a, b, c);
@@ -62,6 +67,16 @@ static inline vf v_fma(vf a, vf b, vf c)
 static inline vf v_choose(vf condition, vf a, vf b)
 {
     return _mm256_blendv_ps(b, a, condition);
+}
+
+static inline bool v_is_any(vf condition)
+{
+    return _mm256_movemask_ps(condition) != 0;
+}
+
+static inline bool v_is_all(vf condition)
+{
+    return _mm256_movemask_ps(condition) == 0xff;
 }
 
 static inline vf v_sqrt(vf x)
@@ -130,6 +145,16 @@ static inline vf v_load_bf16(const uint16_t *from)
 {
     __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+
+static inline vf v_load_bytes(const uint8_t *from)
+{
+    return _mm256_castsi256_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from)));
+}
+
+static inline vf v_gather(const float *from, vf index)
+{
+    return _mm256_i32gather_ps(from, _mm256_castps_si256(index), 4);
 }
 
 static inline void v_store_bf16(uint16_t *to, vf x)

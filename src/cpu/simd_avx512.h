@@ -3,11 +3,14 @@
  *
  * simd_avx2.h has the same names. The operations that need explaining:
  *
- * v_max(a, b)      b where either is NaN, so v_max(x, running) ignores a NaN in x
+ * v_max(a, b)      b where either is NaN, so v_max(x, running) ignores a NaN in x; v_min too
  * v_exp2(t)        2^t; 0 at -infinity, NaN at NaN. 2^floor(t) times a polynomial of degree 5 for
  * the rest, exact at 0 (minimax with that constraint, error 8.3e-8); 2.1e-7 in all, for t <= 0
  * v_keep_below     x in the lanes where index < limit, -infinity elsewhere
  * v_choose         a in the lanes where all bits of the condition are set, b where none is
+ * v_is_any, v_is_all   is the condition true in any lane, in all lanes?
+ * v_load_bytes     LANES bytes as integers
+ * v_gather         the elements whose numbers are integers
  * v_any_beyond     is any lane above limit, or below -limit?
  * v_sum, v_top     the sum and the maximum of all lanes
  * v_transpose      LANES vectors of LANES elements, in place
@@ -76,6 +79,11 @@ static inline vf v_max(vf a, vf b)
     return _mm512_max_ps(a, b);
 }
 
+static inline vf v_min(vf a, vf b)
+{
+    return _mm512_min_ps(a, b);
+}
+
 static inline vf v_fma(vf a, vf b, vf c)
 {
     return _mm512_fmadd_ps(a, b, c);
@@ -84,6 +92,16 @@ static inline vf v_fma(vf a, vf b, vf c)
 static inline vf v_choose(vf condition, vf a, vf b)
 {
     return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(condition)), b, a);
+}
+
+static inline bool v_is_any(vf condition)
+{
+    return _mm512_movepi32_mask(_mm512_castps_si512(condition)) != 0;
+}
+
+static inline bool v_is_all(vf condition)
+{
+    return _mm512_movepi32_mask(_mm512_castps_si512(condition)) == 0xffff;
 }
 
 static inline vf v_sqrt(vf x)
@@ -138,6 +156,16 @@ static inline vf v_load_bf16(const uint16_t *from)
 {
     __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from));
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+
+static inline vf v_load_bytes(const uint8_t *from)
+{
+    return _mm512_castsi512_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from)));
+}
+
+static inline vf v_gather(const float *from, vf index)
+{
+    return _mm512_i32gather_ps(_mm512_castps_si512(index), from, 4);
 }
 
 /* Round to nearest even by adding just under half a unit, and half if the last kept bit is odd. A

@@ -24,6 +24,7 @@
 #define KEYS 64  /* of a patch along the lanes */
 #define ELEMENTS 1024
 #define FIRST 5 /* position of query 0 */
+#define QUERIES 100
 
 /* An instruction set. */
 typedef struct set {
@@ -55,6 +56,9 @@ static const float specials[] = {
 };
 static const int32_t wholes[] = { 0,  1,    -1,        2,         -3,       7,
                                   31, 1000, INT32_MAX, INT32_MIN, -1000000, 65537 };
+
+/* Rows of one query: 1 and 3 allow lines, of which 9 are too many; 0: rows of any queries. */
+static const int groups[] = { 1, 3, 9, 0 };
 
 static float draw_float(void)
 {
@@ -249,10 +253,30 @@ static void add_load(heed_program *p)
     heed_program_load(p, source, indices);
 }
 
+/* What may become a line: factor * (query +- key) + a constant, and comparisons of that. */
+static void add_line(heed_program *p)
+{
+    static const heed_op compare[] = { HEED_OP_LESS, HEED_OP_LESS_EQUAL, HEED_OP_EQUAL,
+                                       HEED_OP_NOT_EQUAL };
+    int row = heed_program_leaf(p, draw(2) ? HEED_OP_QUERY : HEED_OP_POSITION);
+    int key = heed_program_leaf(p, HEED_OP_KEY);
+    int some = heed_program_int(p, HEED_KIND_INT, wholes[draw(COUNT(wholes))]);
+    bool turned = draw(2);
+    int a = turned ? key : row, b = turned ? row : key;
+    if (draw(2))
+        a = heed_program_add(p, draw(2) ? HEED_OP_ADD : HEED_OP_MUL, HEED_KIND_INT, a, some, -1);
+    if (draw(2))
+        heed_program_add(p, compare[draw(4)], HEED_KIND_BOOL, a, b, -1);
+    a = heed_program_add(p, draw(2) ? HEED_OP_SUB : HEED_OP_ADD, HEED_KIND_INT, a, b, -1);
+    heed_program_add(p, draw(2) ? HEED_OP_DIV : HEED_OP_MOD, HEED_KIND_INT, a, some, -1);
+}
+
 static void make_program(heed_program *p)
 {
     *p = (heed_program){ .score = -1, .visible = -1 };
-    while (p->count < STEPS) {
+    const int steps = draw(50) ? STEPS
+                               : HEED_STEPS_MAX - 8; /* few: more than rewriting has room for */
+    while (p->count < steps) {
         uint32_t what = draw(20);
         if (what == 0)
             heed_program_float(p, draw_float());
@@ -262,6 +286,8 @@ static void make_program(heed_program *p)
             heed_program_leaf(p, (heed_op)(HEED_OP_SCORE + (int)draw(6)));
         else if (what < 9)
             add_load(p);
+        else if (what == 9)
+            add_line(p);
         else
             add_operation(p);
     }
@@ -285,7 +311,7 @@ typedef struct patch_scene {
     heed_modify m;
     heed_patch patch;
     int32_t query[HEED_PATCH_ROWS_MAX], head[HEED_PATCH_ROWS_MAX];
-    int32_t batch;
+    int32_t batch, row; /* row: the first one */
     float score[ELEMENTS], logits[ELEMENTS];
 } patch_scene;
 
@@ -300,21 +326,34 @@ static place place_of(const patch_scene *p, int n)
                     .score = p->score[n] };
 }
 
+/* The rows that a kernel with @group rows of a query would have, or any. */
+static void draw_rows(patch_scene *p, int group)
+{
+    int32_t head = (int32_t)draw(3);
+    p->batch = (int32_t)draw(3);
+    p->row = (int32_t)draw(40);
+    for (int i = 0; i < HEED_PATCH_ROWS_MAX; i++) {
+        p->query[i] = group ? (p->row + i) / group : (int32_t)draw(40);
+        p->head[i] = group ? head * group + (p->row + i) % group : (int32_t)draw(6);
+    }
+}
+
 static void begin_patch(patch_scene *p, const scene *s, const set *by, bool rows, bool random)
 {
-    heed_problem problem = { .seq_q = 10, .seq_k = 10 + FIRST, .align = HEED_ALIGN_BOTTOM_RIGHT };
-    p->grid = (heed_grid){ by->lanes, rows ? 2 : KEYS / by->lanes, rows ? HEED_PATCH_KEYS : 1,
+    const int group = groups[draw(COUNT(groups))];
+    heed_problem problem = { .seq_q = QUERIES,
+                             .seq_k = QUERIES + FIRST,
+                             .heads_q = group ? group : HEED_PATCH_ROWS_MAX,
+                             .heads_kv = 1,
+                             .align = HEED_ALIGN_BOTTOM_RIGHT };
+    p->grid = (heed_grid){ by->lanes, rows ? 2 : 1, rows ? HEED_PATCH_KEYS : KEYS / by->lanes,
                            rows };
     heed_modify_make(&p->m, &problem, &s->program, &p->grid);
     p->m.by = by->by;
     for (int i = 0; i < s->program.source_count; i++)
         p->m.data[i] = s->data[s->program.sources[i].buffer / 8];
     int count = p->grid.inner * p->grid.lanes * p->grid.outer;
-    p->batch = (int32_t)draw(3);
-    for (int i = 0; i < HEED_PATCH_ROWS_MAX; i++) {
-        p->query[i] = (int32_t)draw(40);
-        p->head[i] = (int32_t)draw(6);
-    }
+    draw_rows(p, group);
     for (int i = 0; i < count && random; i++)
         p->score[i] = draw_float();
     memcpy(p->logits, p->score, sizeof p->logits);
@@ -328,8 +367,12 @@ static void begin_patch(patch_scene *p, const scene *s, const set *by, bool rows
                              .scratch = scratch,
                              .key = draw(3) * 16 + (rows ? draw(2) * 16 : 0),
                              .keys = rows ? 1 + draw(HEED_PATCH_KEYS) : KEYS };
-    p->m.by->begin(&p->m, &(heed_patch_rows){ p->batch, p->query, p->head }, kept);
-    p->m.by->prefetch(&p->m, kept, p->patch.key, p->patch.keys);
+    p->m.by->begin(&p->m, &(heed_patch_rows){ p->batch, p->row, p->query, p->head }, kept);
+    for (int part = 0; part < 3; part++)
+        p->m.by->prefetch(&p->m, kept,
+                          (heed_interval){ p->patch.key, p->patch.key + p->patch.keys }, part, 3);
+    if (p->m.hides)
+        p->patch.shows = p->m.by->see(&p->m, &p->patch);
     p->m.by->run(&p->m, &p->patch);
 }
 
@@ -343,7 +386,7 @@ static void compare(const patch_scene *p, const scene *s, int number)
 {
     const heed_program *program = &s->program;
     int width = p->grid.inner * p->grid.lanes;
-    int count = p->grid.rows ? (int)p->patch.keys * width : width;
+    int count = p->grid.rows ? (int)p->patch.keys * width : width * p->grid.outer;
     for (int n = 0; n < count; n++) {
         heed_value values[HEED_STEPS_MAX];
         place at = place_of(p, n);
@@ -357,7 +400,9 @@ static void compare(const patch_scene *p, const scene *s, int number)
             fail_msg("program %d, %d lanes, element %d: %g instead of %g", number, p->grid.lanes, n,
                      (double)p->logits[n], (double)wanted);
         if (program->visible >= 0)
-            assert_int_equal(heed_modify_sees(&p->m, &p->patch, n / width, n % width), sees);
+            assert_int_equal(heed_modify_sees(&p->m, &p->patch, p->grid.rows ? n / width : n,
+                                              p->grid.rows ? n % width : 0),
+                             sees);
     }
 }
 
@@ -386,6 +431,78 @@ static void run_random(const set *by)
 static void test_random_programs(void **state)
 {
     for_sets(run_random);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Divisions                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static const int32_t divisors[] = { 1,   -1,        2,          -2,        3,         -3,
+                                    4,   5,         7,          -7,        10,        16,
+                                    641, 1 << 30,   -(1 << 30), 65537,     INT32_MAX, -INT32_MAX,
+                                    0,   INT32_MIN, 0x55555555, 715827883, -64,       46341 };
+
+/* A whole number near a multiple of the divisor, near an end, or any. */
+static int32_t draw_dividend(int32_t divisor)
+{
+    uint32_t some = draw(1U << 31) * 2 + draw(2), near = draw(5) - 2;
+    switch (draw(4)) {
+    case 0:
+        return (int32_t)some;
+    case 1:
+        return (int32_t)((draw(2) ? 0x80000000U : 0) + near);
+    case 2:
+        return (int32_t)near;
+    default:
+        return (int32_t)(divisor ? some / (uint32_t)divisor * (uint32_t)divisor + near : near);
+    }
+}
+
+/* a op b of whole numbers that an array has, for a divisor that is known beforehand, or from
+ * another array. */
+static void check_division(const set *by, heed_op op, int32_t divisor, bool known)
+{
+    static scene s;
+    static patch_scene p;
+    s.program = (heed_program){ .score = -1, .visible = -1 };
+    const int row = heed_program_int(&s.program, HEED_KIND_INT, 0);
+    const int other = heed_program_int(&s.program, HEED_KIND_INT, 1);
+    const int key = heed_program_leaf(&s.program, HEED_OP_KEY);
+    int a = heed_program_load(&s.program, &sources[3], (const int[]){ row, key, -1, -1 });
+    int b = known ? heed_program_int(&s.program, HEED_KIND_INT, divisor)
+                  : heed_program_load(&s.program, &sources[3], (const int[]){ other, key, -1, -1 });
+    int c = heed_program_add(&s.program, op, HEED_KIND_INT, a, b, -1);
+    /* both halves, since a float has not as many digits */
+    int half = heed_program_int(&s.program, HEED_KIND_INT, 65536);
+    int low = heed_program_add(&s.program, HEED_OP_MOD, HEED_KIND_INT, c, half, -1);
+    int high = heed_program_add(&s.program, HEED_OP_DIV, HEED_KIND_INT, c, half, -1);
+    int *const halves[] = { &low, &high };
+    for (int i = 0; i < ELEMENTS; i++)
+        s.i32[i] = i >= 83 && i < 166 ? divisor : draw_dividend(divisor);
+    s.data[3] = s.i32;
+    for (int h = 0; h < 2; h++) {
+        s.program.score = heed_program_add(&s.program, HEED_OP_TO_FLOAT, HEED_KIND_FLOAT,
+                                           *halves[h], -1, -1);
+        begin_patch(&p, &s, by, h, true);
+        compare(&p, &s, (int)op);
+        end_patch(&p);
+    }
+}
+
+static void run_divisions(const set *by)
+{
+    seed = 11;
+    for (int round = 0; round < 60; round++)
+        for (size_t i = 0; i < COUNT(divisors); i++) {
+            int32_t divisor = round < 20 ? divisors[i] : (int32_t)(draw(1U << 31) * 2 + draw(2));
+            check_division(by, HEED_OP_DIV, divisor, round % 2);
+            check_division(by, HEED_OP_MOD, divisor, round % 2);
+        }
+}
+
+static void test_divisions(void **state)
+{
+    for_sets(run_divisions);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -452,6 +569,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_programs),
+        cmocka_unit_test(test_divisions),
         cmocka_unit_test(test_functions_to_the_last_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,150 @@
+/*
+ * modify_math.h - functions of vectors for modify_template.h: exp, log and tanh, a few units in the
+ * last place from exact, and divisions of whole numbers
+ *
+ * To be included after simd_*.h.
+ */
+#ifndef HEED_MODIFY_MATH_H
+#define HEED_MODIFY_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+
+typedef int32_t vi __attribute__((vector_size(LANES * sizeof(int32_t))));
+typedef uint32_t vu __attribute__((vector_size(LANES * sizeof(uint32_t))));
+typedef double vd __attribute__((vector_size(LANES * sizeof(double))));
+typedef int64_t vl __attribute__((vector_size(LANES * sizeof(int64_t))));
+
+static inline vf spread(int32_t whole)
+{
+    return (vf)((vi){ 0 } + whole);
+}
+
+static inline vf choose(vi condition, vf a, vf b)
+{
+    return v_choose((vf)condition, a, b);
+}
+
+#define LOG2_E 0x1.715476p+0F
+#define LN_2_HIGH 0x1.62e4p-1F /* of so few bits that its product with an exponent is exact */
+#define LN_2_LOW 0x1.7f7d1cp-20F
+#define ROUNDING 0x1.8p23F /* adding it leaves a whole number in the last bits */
+
+static inline vf absolute(vf x)
+{
+    return (vf)((vi)x & INT32_MAX);
+}
+
+static inline vf with_sign(vf size, vf sign)
+{
+    return (vf)((vi)size | ((vi)sign & INT32_MIN));
+}
+
+/* 2^n of whole numbers from -126 to 127. */
+static inline vf power(vi n)
+{
+    return (vf)((n + 127) << 23);
+}
+
+/* e^x = 2^n (1 + rest): the rest, for x so small that n is below 256. */
+static inline vf exponential_rest(vf x, vi *n)
+{
+    vf shifted = x * v_set(LOG2_E) + v_set(ROUNDING);
+    vf whole = shifted - v_set(ROUNDING);
+    vf r = v_fma(whole, v_set(-LN_2_HIGH), x);
+    r = v_fma(whole, v_set(-LN_2_LOW), r);
+    vf p = v_set(0x1.6d1106p-10F);
+    p = v_fma(p, r, v_set(0x1.120b6cp-7F));
+    p = v_fma(p, r, v_set(0x1.55551ap-5F));
+    p = v_fma(p, r, v_set(0x1.5554dcp-3F));
+    p = v_fma(p, r, v_set(0.5F));
+    *n = (vi)shifted - (vi)v_set(ROUNDING);
+    return v_fma(p * r, r, r);
+}
+
+/* In two steps of 2^n, since n may be -150 or 128. */
+static inline vf exponential(vf x)
+{
+    vi n;
+    vf limited = v_max(v_set(-104.0F), v_min(v_set(89.0F), x));
+    vf y = 1.0F + exponential_rest(limited, &n);
+    vi half = n >> 1;
+    return y * power(half) * power(n - half);
+}
+
+/* (e^2|x| - 1) / (e^2|x| + 1); e^2|x| - 1 loses nothing where x is small. */
+static inline vf hyperbolic_tangent(vf x)
+{
+    vi n;
+    vf twice = v_min(v_set(20.0F), absolute(x) * 2.0F);
+    vf rest = exponential_rest(twice, &n);
+    vf scale = power(n);
+    vf less_one = v_fma(scale, rest, scale - 1.0F);
+    return with_sign(less_one / (less_one + 2.0F), x);
+}
+
+/* n ln 2 + 2 artanh(s), for x = 2^n m, m near 1, and s = (m - 1) / (m + 1). */
+static inline vf logarithm(vf x)
+{
+    vi small = x < 0x1p-126F;
+    vi bits = (vi)choose(small, x * 0x1p23F, x);
+    const int32_t root = 0x3f3504f3; /* of 1/2 */
+    vi n = (bits - root) >> 23;
+    vf m = (vf)(bits - (vi)((vu)n << 23));
+    vf exponent = __builtin_convertvector(n - (small & 23), vf);
+    vf f = m - 1.0F;
+    vf s = f / (f + 2.0F);
+    vf z = s * s;
+    vf p = v_set(0x1.ddd172p-3F);
+    p = v_fma(p, z, v_set(0x1.245c38p-2F));
+    p = v_fma(p, z, v_set(0x1.9999ecp-2F));
+    p = v_fma(p, z, v_set(0x1.555556p-1F));
+    /* 2 s = f - s f, which is exact but for a term that is small beside it */
+    vf y = v_fma(s, v_fma(p, z, -f), v_fma(exponent, v_set(LN_2_LOW), f));
+    y = v_fma(exponent, v_set(LN_2_HIGH), y);
+    y = choose(x == 0.0F, v_set(-INFINITY), y);
+    y = choose(x < 0.0F, v_set(NAN), y);
+    return choose((vi)(x < INFINITY), y, x); /* infinity and NaN stay */
+}
+
+static inline vf round_down(vf x)
+{
+    const vf limit = v_set(0x1p23F);
+    vf size = absolute(x);
+    vf whole = with_sign(size + limit - limit, x);
+    vf down = whole - (vf)((whole > x) & (vi)v_set(1.0F));
+    return choose(size < limit, down, x);
+}
+
+static inline vf to_whole(vf x)
+{
+    vi inside = absolute(x) < 0x1p31F;
+    vi whole = __builtin_convertvector((vf)((vi)x & inside), vi);
+    vi beyond = ((vi)(x > 0.0F) & INT32_MAX) | ((vi)(x < 0.0F) & INT32_MIN);
+    return choose(inside, (vf)whole, (vf)beyond);
+}
+
+/* The whole number below x, modulo 2^32, for x that are none and below 2^32: adding 2^52 rounds. */
+static inline vi whole_below(vd x)
+{
+    const vl bits = (vl)((x - 0.5) + 0x1.8p52);
+    return __builtin_convertvector(bits, vi);
+}
+
+/* Divisions round down, and wrap around. (a + h) / b, h being 1/2 with the sign of b, has the same
+ * whole number below it as a / b, and lies 1/2 / |b| at least from the next one, which is more than
+ * float64 rounds by; also where it is multiplied by the inverse of b. */
+static inline vi divide(vi a, vi b)
+{
+    vd by = __builtin_convertvector(b, vd);
+    vd half = __builtin_convertvector((b >> 31) | 1, vd) * 0.5;
+    return whole_below((__builtin_convertvector(a, vd) + half) / by) & (b != 0);
+}
+
+static inline vi divide_by(vi a, int32_t b)
+{
+    const double half = b < 0 ? -0.5 : 0.5, inverse = 1.0 / b;
+    return whole_below((__builtin_convertvector(a, vd) + half) * inverse);
+}
+
+#endif /* HEED_MODIFY_MATH_H */
