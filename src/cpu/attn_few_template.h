@@ -187,8 +187,12 @@ static __attribute__((noinline)) void modify_logits(const few_state *t, heed_int
                                                     const heed_patch *patch)
 {
     float *s = patch->logits;
-    for (int64_t j = 0; j < FEW_KEYS; j++)
-        s[j] = j < seen.begin || j >= seen.end ? 0 : s[j] * t->job->factor;
+    for (int64_t j = 0; j < FEW_KEYS; j += LANES)
+        v_store(s + j, v_mul(v_load(s + j), v_set(t->job->factor)));
+    for (int64_t j = 0; j < seen.begin; j++)
+        s[j] = 0;
+    for (int64_t j = seen.end; j < FEW_KEYS; j++)
+        s[j] = 0;
     t->job->modify->by->run(t->job->modify, patch);
 }
 
@@ -301,10 +305,12 @@ static bool all_finite(const few_state *t, int64_t keys)
 {
     int64_t stride;
     const float *v = value_rows(t, &stride);
-    vf sum = v_zero();
+    vf sums[CHUNK] = { v_zero(), v_zero(), v_zero(), v_zero() };
     for (int64_t j = 0; j < keys; j++)
-        for (int64_t c = 0; c < t->y.dim_v; c += LANES)
-            sum = v_fma(v_load(v + j * stride + c), v_zero(), sum);
+        for (int64_t c = 0; c < t->y.dim_v; c += CHUNK * LANES)
+            for (int i = 0; i < CHUNK; i++)
+                sums[i] = v_fma(v_load(v + j * stride + c + i * LANES), v_zero(), sums[i]);
+    vf sum = v_add(v_add(sums[0], sums[1]), v_add(sums[2], sums[3]));
     return v_sum(sum) == 0;
 }
 
