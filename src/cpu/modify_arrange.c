@@ -1,7 +1,7 @@
 /*
  * modify_arrange.c - a program in the order and the form that vectors want
  *
- * What is visible is found first, since hidden keys need no logits. Steps that are cheaper in
+ * The steps that hide keys come first, since hidden keys need no logits. Steps that are cheaper in
  * another form are rewritten, by one rule of a table each; their values stay the same, but for a
  * softcap, which multiplies by the inverse.
  */

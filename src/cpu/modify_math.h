@@ -124,7 +124,7 @@ static inline vf to_whole(vf x)
     return choose(inside, (vf)whole, (vf)beyond);
 }
 
-/* The whole number below x, modulo 2^32, for x that are none and below 2^32: adding 2^52 rounds. */
+/* The whole number below x, modulo 2^32, for x below 2^32 that is not whole: adding 2^52 rounds. */
 static inline vi whole_below(vd x)
 {
     const vl bits = (vl)((x - 0.5) + 0x1.8p52);
