@@ -253,7 +253,7 @@ static void add_load(heed_program *p)
     heed_program_load(p, source, indices);
 }
 
-/* What may become a line: factor * (query +- key) + a constant, and comparisons of that. */
+/* Steps that may become a line: factor * (query +- key) + a constant, and comparisons of that. */
 static void add_line(heed_program *p)
 {
     static const heed_op compare[] = { HEED_OP_LESS, HEED_OP_LESS_EQUAL, HEED_OP_EQUAL,
