@@ -105,8 +105,8 @@ int heed_mma_registers(const heed_problem *problem, const int *v)
     int scores = rows16 * v[TILE_KEYS] / 2 * v[STEP_ORDER];
     int q = v[Q_PLACE] == 2 ? rows16 * heed_mma_pad(problem->dim_qk) / 4 : 8 * rows16;
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    int steps = rows16 * (needs.registers + (needs.per_key ? v[TILE_KEYS] / 2 : 0)) +
-                (needs.crowded ? 12 + (needs.starts ? 8 : 0) : 0);
+    int per_key = needs.ahead ? 2 : needs.per_key; /* in halves */
+    int steps = rows16 * (needs.registers + per_key * v[TILE_KEYS] / 2) + (needs.crowded ? 12 : 0);
     return sums + scores + q + rows16 * v[TILE_KEYS] / 8 + 48 + steps;
 }
 
