@@ -31,7 +31,7 @@ PATTERNS = {
 C_TOKENS = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 C_SUFFIXES = {".c", ".h", ".cu", ".cuh", ".def"}
 HASH_SUFFIXES = {".cmake", ".txt", ".sh"}
-SENTENCE_END = re.compile(r"(?<=[.:!?])[\")]*\s+|\n")
+SENTENCE_END = re.compile(r"(?<=[.:!?])[\")*_`]*\s+|\n")
 
 
 def unescaped(literal):

@@ -136,6 +136,18 @@ static bounds look_at_bits(const void *data, int64_t row, heed_span span)
     return truth(always, ever);
 }
 
+/* Of whole numbers, which documents are: one comparison each. */
+static bounds look_at_wholes(const void *data, int64_t row, heed_span span)
+{
+    const int32_t *at = (const int32_t *)data + row + span.first;
+    int32_t least = at[0], greatest = at[0];
+    for (int64_t i = 1; i <= (int64_t)span.last - span.first; i++) {
+        least = at[i] < least ? at[i] : least;
+        greatest = at[i] > greatest ? at[i] : greatest;
+    }
+    return whole_bounds(least, greatest);
+}
+
 /* Of the elements of one row. */
 static bounds look_at_row(const heed_load *from, const void *data, int64_t row, heed_span span,
                           heed_kind kind)
@@ -144,6 +156,8 @@ static bounds look_at_row(const heed_load *from, const void *data, int64_t row, 
         return look_at_bytes(data, row, span);
     if (from->type == HEED_DATA_BITS)
         return look_at_bits(data, row, span);
+    if (from->type == HEED_DATA_I32)
+        return look_at_wholes(data, row, span);
     bounds all = bounds_of_value(element(from, data, row + span.first), kind);
     for (int64_t i = (int64_t)span.first + 1; i <= span.last; i++)
         all = unite(all, bounds_of_value(element(from, data, row + i), kind), kind);
