@@ -155,6 +155,14 @@ static double distinct(const heed_problem *problem, const heed_operand *operand)
     return count;
 }
 
+int64_t heed_array_elements(const heed_array *array)
+{
+    int64_t elements = array->rank ? 1 : 0;
+    for (int d = 0; d < array->rank; d++)
+        elements *= array->size[d];
+    return elements;
+}
+
 double heed_operands_bytes(const heed_problem *problem)
 {
     double bytes = 0;
@@ -165,10 +173,7 @@ double heed_operands_bytes(const heed_problem *problem)
     }
     for (int i = 0; i < HEED_ARRAYS_MAX; i++) {
         const heed_array *array = &problem->arrays[i];
-        double elements = array->rank ? (double)heed_data_size(array->type) : 0;
-        for (int d = 0; d < array->rank; d++)
-            elements *= (double)array->size[d];
-        bytes += elements;
+        bytes += (double)heed_array_elements(array) * (double)heed_data_size(array->type);
     }
     return bytes;
 }

@@ -37,6 +37,11 @@ static inline const void *heed_operand_buffer(const heed_buffers *buffers, int i
     return address;
 }
 
+static inline void heed_operand_buffer_set(heed_buffers *buffers, int index, const void *address)
+{
+    memcpy((char *)buffers + heed_operand_rows[index].buffer, &address, sizeof address);
+}
+
 const heed_operand *heed_problem_operand(const heed_problem *problem, int index);
 heed_operand *heed_problem_operand_of(heed_problem *problem, int index);
 
@@ -51,8 +56,11 @@ heed_data heed_data_find(const char *name, size_t length);
 /* heed_operand_dense() returns the strides of an operand without gaps, 0 along what it has not. */
 heed_strides heed_operand_dense(const heed_problem *problem, const heed_operand *operand);
 
-/* heed_operand_row_size() returns the elements of its last dimension: keys, or words of bits. */
+/* heed_operand_extent() returns the elements from its first to its last one, INT64_MAX for more. */
 int64_t heed_operand_extent(const heed_problem *problem, const heed_operand *operand);
+
+/* heed_array_elements() returns how many elements an array has. */
+int64_t heed_array_elements(const heed_array *array);
 
 /* heed_operands_fault() looks for what heed_problem_check() refuses, as heed_problem_find_fault()
  * does; heed_operands_normalize() brings operands without faults into their normal form. */

@@ -1,7 +1,9 @@
 /*
  * plan_measure.c - time candidates on the machine at hand
  *
- * Tensors hold random values, never zeros, at the problem's own strides. A candidate that the cost
+ * Tensors hold random values, never zeros, at the problem's own strides; so do operands and arrays
+ * of floating-point numbers. Others hide no key: starts are 0, bytes and bits are set, arrays of
+ * whole numbers are 0. A candidate that the cost
  * model puts far behind the best measured one is not timed: on a long problem the portable kernel
  * alone would take minutes.
  */
@@ -12,6 +14,7 @@
 #include "cpu/cpu.h"
 #include "device.h"
 #include "measure.h"
+#include "operand.h"
 #include "plan.h"
 #include "problem.h"
 
@@ -33,6 +36,8 @@ static const heed_sampling sampling = {
 typedef struct bench {
     heed_buffers buffers;
     void *tensor[HEED_TENSORS];
+    void *operand[HEED_OPERANDS];
+    void *array[HEED_ARRAYS_MAX];
     heed_plan trial;
 } bench;
 
@@ -53,24 +58,70 @@ static void fill(void *values, int64_t elements, heed_type type, uint64_t seed)
     }
 }
 
+/* Fills @size bytes of the device at @to with copies of the @period bytes at @values. */
+static heed_status upload(heed_context *context, void *to, const void *values, size_t period,
+                          size_t size)
+{
+    heed_status status = HEED_OK;
+    for (size_t at = 0; at < size && status == HEED_OK; at += period)
+        status = heed_device_upload(context, (char *)to + at, values,
+                                    size - at < period ? size - at : period);
+    return status;
+}
+
 /* Makes @tensor of @elements values. On a device they repeat after CHUNK elements, as making them
  * on the host would take longer than the measurement. */
 static heed_status make_tensor(heed_context *context, void **tensor, int64_t elements,
                                heed_type type, uint64_t seed)
 {
-    int64_t element = (int64_t)heed_type_size(type);
+    size_t element = heed_type_size(type), size = (size_t)elements * element;
     int64_t chunk = heed_min(elements, CHUNK);
-    heed_status status = heed_device_allocate(context, (size_t)(elements * element), tensor);
+    heed_status status = heed_device_allocate(context, size, tensor);
     if (status != HEED_OK)
         return status;
-    char *values = malloc((size_t)(chunk * element));
+    void *values = malloc((size_t)chunk * element);
     if (!values)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for tensors of the problem to measure");
     fill(values, chunk, type, seed);
-    for (int64_t i = 0; i < elements && status == HEED_OK; i += chunk)
-        status = heed_device_upload(context, (char *)*tensor + i * element, values,
-                                    (size_t)(heed_min(chunk, elements - i) * element));
+    status = upload(context, *tensor, values, (size_t)chunk * element, size);
     free(values);
+    return status;
+}
+
+/* Makes @operand of @elements of @type that hide no key. */
+static heed_status make_operand(heed_context *context, void **operand, int64_t elements,
+                                heed_data type, uint64_t seed)
+{
+    static const heed_type floats[] = { [HEED_DATA_F32] = HEED_F32,
+                                        [HEED_DATA_F16] = HEED_F16,
+                                        [HEED_DATA_BF16] = HEED_BF16 };
+    unsigned char values[4096];
+    size_t size = (size_t)elements * heed_data_size(type);
+    if (type == HEED_DATA_F32 || type == HEED_DATA_F16 || type == HEED_DATA_BF16)
+        return make_tensor(context, operand, elements, floats[type], seed);
+    heed_status status = heed_device_allocate(context, size, operand);
+    memset(values, type == HEED_DATA_I32 ? 0 : type == HEED_DATA_BYTES ? 1 : 0xff, sizeof values);
+    return status == HEED_OK ? upload(context, *operand, values, sizeof values, size) : status;
+}
+
+static heed_status make_operands(bench *b, const heed_problem *p)
+{
+    heed_status status = HEED_OK;
+    for (int i = 0; i < HEED_OPERANDS && status == HEED_OK; i++) {
+        const heed_operand *operand = heed_problem_operand(p, i);
+        if (operand->type == HEED_DATA_NONE)
+            continue;
+        status = make_operand(b->trial.context, &b->operand[i], heed_operand_extent(p, operand),
+                              operand->type, HEED_TENSORS + (uint64_t)i + 1);
+        heed_operand_buffer_set(&b->buffers, i, b->operand[i]);
+    }
+    for (int i = 0; i < HEED_ARRAYS_MAX && status == HEED_OK; i++) {
+        if (!p->arrays[i].name[0])
+            continue;
+        status = make_operand(b->trial.context, &b->array[i], heed_array_elements(&p->arrays[i]),
+                              p->arrays[i].type, HEED_TENSORS + HEED_OPERANDS + (uint64_t)i + 1);
+        b->buffers.arrays[i] = b->array[i];
+    }
     return status;
 }
 
@@ -84,7 +135,20 @@ static heed_status make_tensors(bench *b, const heed_problem *p)
                              (uint64_t)i + 1);
         heed_buffer_set(&b->buffers, (heed_role)i, b->tensor[i]);
     }
-    return status;
+    return status == HEED_OK ? make_operands(b, p) : status;
+}
+
+static void free_all(bench *b)
+{
+    heed_context *context = b->trial.context;
+    for (int i = 0; i < HEED_TENSORS; i++)
+        heed_device_free(context, b->tensor[i]);
+    for (int i = 0; i < HEED_OPERANDS; i++)
+        heed_device_free(context, b->operand[i]);
+    for (int i = 0; i < HEED_ARRAYS_MAX; i++)
+        heed_device_free(context, b->array[i]);
+    heed_device_free(context, b->buffers.workspace);
+    free(b->trial.program);
 }
 
 /* Asked before and after every execution: a long problem's may take minutes, and is cut short. */
@@ -213,7 +277,9 @@ heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_consider
 {
     bench b = { .trial = { .context = plan->context, .problem = plan->problem, .trial = true } };
     heed_considered *candidate;
-    heed_status status = make_tensors(&b, &plan->problem);
+    heed_status status = heed_plan_add_program(&b.trial);
+    if (status == HEED_OK)
+        status = make_tensors(&b, &plan->problem);
     *best = NULL;
     while (status == HEED_OK && (candidate = next_candidate(plan))) {
         if (*best && candidate->predicted > HOPELESS * (*best)->measured)
@@ -225,8 +291,6 @@ heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_consider
             *best = candidate;
     }
     heed_plan_unset(&b.trial);
-    for (int i = 0; i < HEED_TENSORS; i++)
-        heed_device_free(plan->context, b.tensor[i]);
-    heed_device_free(plan->context, b.buffers.workspace);
+    free_all(&b);
     return status;
 }

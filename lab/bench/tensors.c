@@ -115,8 +115,8 @@ static bool make_host(lab_bench_tensors *tensors, lab_role role)
     if (role < LAB_VECTORS)
         fill(tensors, role, tensors->host[role]);
     else
-        lab_operand_fill(&tensors->problem, role, tensors->host[role],
-                         lab_random_stream(tensors->seed, (uint64_t)role));
+        lab_operand_fill_usual(&tensors->problem, role, tensors->host[role],
+                               lab_random_stream(tensors->seed, (uint64_t)role));
     return true;
 }
 

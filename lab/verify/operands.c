@@ -23,6 +23,9 @@
 #define NEGATIVE_ONE_IN 5
 #define EMPTY_ONE_IN 2
 
+/* Documents in a sequence of usual values. */
+#define DOCUMENTS 12
+
 static void fill_normal(const lab_view *view, void *data, uint64_t seed)
 {
     for (int64_t n = 0; n < lab_view_vectors(view); n++)
@@ -31,14 +34,14 @@ static void fill_normal(const lab_view *view, void *data, uint64_t seed)
                          lab_random_normal(seed, (uint64_t)(n * view->dim + c)));
 }
 
-/* 2^(-8 (h + 1) / heads) of head h: those of the ALiBi paper. */
+/* 2^(-8 (h + 1) / heads) of head h: those of the ALiBi paper, which are never negative. */
 static void fill_slopes(const heed_problem *problem, const lab_view *view, void *data,
-                        uint64_t seed)
+                        uint64_t seed, bool usual)
 {
     for (int64_t n = 0; n < lab_view_vectors(view); n++) {
         int64_t head = n % view->heads;
         double slope = exp2(-8.0 * (double)(head + 1) / (double)problem->heads_q);
-        bool negative = lab_random_below(seed, (uint64_t)n, NEGATIVE_ONE_IN) == 0;
+        bool negative = !usual && lab_random_below(seed, (uint64_t)n, NEGATIVE_ONE_IN) == 0;
         lab_data_set(view->kind, data, lab_view_vector(view, n), negative ? -slope : slope);
     }
 }
@@ -89,6 +92,55 @@ static void fill_shown(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
+/* Where documents end that @length positions are cut into at random: in @ends, sorted. */
+static void cut_documents(int64_t length, uint64_t seed, int64_t ends[DOCUMENTS])
+{
+    for (int n = 0; n < DOCUMENTS; n++) {
+        int64_t end = n == 0 ? length : lab_random_below(seed, (uint64_t)n, length);
+        int at = n;
+        for (; at > 0 && ends[at - 1] > end; at--)
+            ends[at] = ends[at - 1];
+        ends[at] = end;
+    }
+}
+
+/* The first key of the query's document. */
+static void fill_usual_starts(const heed_problem *problem, const lab_view *view, void *data,
+                              uint64_t seed)
+{
+    for (int64_t b = 0; b < view->batch; b++) {
+        int64_t ends[DOCUMENTS], start = 0;
+        int next = 0;
+        cut_documents(problem->seq_k, lab_random_stream(seed, (uint64_t)b), ends);
+        for (int64_t i = 0; i < view->seq; i++) {
+            while (ends[next] <= lab_position(problem, i) && ends[next] < problem->seq_k)
+                start = ends[next++];
+            lab_data_set(view->kind, data, lab_view_at(view, b, i, 0), (double)start);
+        }
+    }
+}
+
+/* Numbers of documents, where there is one for each position. */
+static void fill_documents(const lab_view *view, void *data, uint64_t seed)
+{
+    int64_t ends[DOCUMENTS];
+    int next = 0;
+    cut_documents(view->dim, seed, ends);
+    for (int64_t i = 0; i < view->dim; i++) {
+        while (ends[next] <= i)
+            next++;
+        lab_data_set(view->kind, data, i, next);
+    }
+}
+
+/* Is the array one number for each query, or for each key? */
+static bool is_along_sequence(const heed_problem *problem, lab_role role)
+{
+    const heed_array *array = &problem->arrays[role - LAB_ARRAYS];
+    return array->type == HEED_DATA_I32 && array->rank == 1 &&
+           (array->size[0] == problem->seq_q || array->size[0] == problem->seq_k);
+}
+
 /* The largest size of the problem's arrays: what their indices are below. */
 static int64_t largest_size(const heed_problem *problem)
 {
@@ -112,21 +164,36 @@ static void fill_array(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
-void lab_operand_fill(const heed_problem *problem, lab_role role, void *data, uint64_t seed)
+static void fill_operand(const heed_problem *problem, lab_role role, void *data, uint64_t seed,
+                         bool usual)
 {
     lab_view view = lab_view_of(problem, role);
     if (role == LAB_SLOPES)
-        fill_slopes(problem, &view, data, seed);
+        fill_slopes(problem, &view, data, seed, usual);
     else if (role == LAB_SINKS)
         fill_sinks(&view, data, seed);
+    else if (role == LAB_STARTS && usual)
+        fill_usual_starts(problem, &view, data, seed);
     else if (role == LAB_STARTS)
         fill_starts(problem, &view, data, seed);
     else if (role == LAB_SHOWN)
         fill_shown(problem, &view, data, seed);
     else if (role == LAB_BIAS || view.kind == HEED_DATA_F32)
         fill_normal(&view, data, seed);
+    else if (usual && is_along_sequence(problem, role))
+        fill_documents(&view, data, seed);
     else
         fill_array(problem, &view, data, seed);
+}
+
+void lab_operand_fill(const heed_problem *problem, lab_role role, void *data, uint64_t seed)
+{
+    fill_operand(problem, role, data, seed, false);
+}
+
+void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *data, uint64_t seed)
+{
+    fill_operand(problem, role, data, seed, true);
 }
 
 /* ---------------------------------------------------------------------------------------------- */

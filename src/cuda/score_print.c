@@ -451,6 +451,29 @@ static void print_ready(const heed_score *p)
     PRINT(p, "}\n\n");
 }
 
+/* Of the conditions that @i and others make when they are all needed: those that are packed. */
+static void print_any_packed(const heed_score *p, int i)
+{
+    const heed_step *step = heed_score_step(p, i);
+    const char *ahead = heed_score_read_ahead(p, i);
+    if (step->op == HEED_OP_AND) {
+        print_any_packed(p, step->a);
+        print_any_packed(p, step->b);
+    }
+    if (ahead && strcmp(ahead, "halves") != 0)
+        PRINT(p, "    if (how & STEP_AHEAD && %s && !step_any(&at->a%d))\n        return 0;\n",
+              strcmp(ahead, "bits") == 0 ? "AHEAD_BITS" : "AHEAD_WIDE", i);
+}
+
+static void print_any_visible(const heed_score *p)
+{
+    PRINT(p, "HEED_DEVICE int is_any_visible(const score_tile *at, const int how)\n{\n"
+             "    (void)at;\n    (void)how;\n");
+    if (p->program.visible >= 0)
+        print_any_packed(p, p->program.visible);
+    PRINT(p, "    return 1;\n}\n\n");
+}
+
 /* A rising number at the lane's first key, with its sign. */
 static void print_first(const heed_score *p, const heed_score_factors *f)
 {
@@ -608,6 +631,7 @@ size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t s
     print_row(&p);
     print_tile(&p);
     print_ready(&p);
+    print_any_visible(&p);
     print_base(&p);
     print_score(&p);
     print_visible(&p);

@@ -100,7 +100,7 @@ HEED_DEVICE void finish(walk *w, state *st)
 {
     place *at = &w->at;
     normalize(st);
-    u32 own = given_up(&w->m->args, at, st);
+    u32 own = clear_unseen(&w->own, st, given_up(&w->m->args, at, st));
     add_sinks(&w->m->args, at, st);
     if (HEED_MASKED && HEED_SCHEDULE == 2)
         ptx_mbarrier_arrive(done_barrier());

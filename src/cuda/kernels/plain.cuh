@@ -270,6 +270,34 @@ HEED_DEVICE void plain_add_sink(const heed_cuda_args *args, plain_row *st, u32 h
 
 #endif
 
+#if HEED_HIDES
+
+/* So many times 32 keys are looked at together. */
+#define PLAIN_LOOKS 8
+
+/* Where a row's @keys begin, without those before the first one that steps show. */
+HEED_DEVICE u32 plain_first_seen(const heed_cuda_args *args, u32 batch, u32 head, u32 row,
+                                 key_range keys)
+{
+    score_row steps = find_score_row(args, batch, head, row);
+    HEED_NO_UNROLL
+    for (u32 key = keys.begin; key < keys.end; key += 32 * PLAIN_LOOKS) {
+        int seen = 0;
+        HEED_UNROLL
+        for (u32 i = 0; i < PLAIN_LOOKS; i++) {
+            u32 own = key + 32 * i + ptx_lane();
+            own = own < keys.end ? own : keys.end - 1;
+            score_tile at = score_tile_of(args, &steps, own / 32 * 32, own % 32, 1, 0);
+            seen |= is_visible(args, &steps, &at, 0, 1, 0);
+        }
+        if (ptx_vote_any(seen))
+            return key;
+    }
+    return keys.end;
+}
+
+#endif
+
 /* A row of @head, whose keys and values are those of @head_kv of @batch, as the tensors count them.
  */
 HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 head, u32 row,
@@ -279,6 +307,9 @@ HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 hea
     i64 k = batch * args->k_stride.batch + head_kv * args->k_stride.head;
     i64 v = batch * args->v_stride.batch + head_kv * args->v_stride.head;
     key_range keys = seen_keys(args, batch, find_row(args, row).query);
+#if HEED_HIDES
+    keys.begin = plain_first_seen(args, batch, head, row, keys);
+#endif
     st->max = -ptx_infinity();
     plain_clear(st->o, &st->sum);
     plain_clear(st->part_o, &st->part_sum);

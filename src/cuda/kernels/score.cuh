@@ -12,6 +12,7 @@
  *                    args->changes has: HEED_MODIFIES
  *     score_tile_ready  makes of elements that were read ahead what the following take, by all
  *                    lanes of the warp
+ *     is_any_visible  may the row see a key of the lane's in the tile? Known of packed bits
  *     base_of        that base, in the same unit
  *     is_near        is STEP_FAR wrong for the tile?
  *     is_visible     does the row see the key? HEED_HIDES
@@ -395,6 +396,16 @@ HEED_DEVICE int step_ahead_bit(const step_ahead *from, const u8 *p, u32 tile, u3
     if (AHEAD_BITS && how & STEP_AHEAD)
         return (from->v[c / 128] & packed_bit(c)) != 0;
     return step_key_bit(p, tile, within, c, left, whole);
+}
+
+/* Is any of the lane's packed bits set? Else steps hide all its keys of the tile. */
+HEED_DEVICE int step_any(const step_ahead *of)
+{
+    u32 any = 0;
+    HEED_UNROLL
+    for (int i = 0; i < (AHEAD_WORDS + 15) / 16; i++)
+        any |= of->v[i];
+    return any != 0;
 }
 
 /* Keys that the keys of a tile reach. */

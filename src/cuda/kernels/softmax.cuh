@@ -53,10 +53,18 @@ HEED_DEVICE void clear(state *st)
     }
 }
 
+/* Is it known in the end which rows see none of the lane's keys? */
+#if HEED_HIDES && STEPS_PACKED
+#define KNOWS_UNSEEN 1
+#else
+#define KNOWS_UNSEEN 0
+#endif
+
 /* The lane's rows, as steps have them, */
 typedef struct lane_rows {
 #if HEED_MODIFIES || HEED_HIDES
     score_row of[2 * ROWS16];
+    int seen[2 * ROWS16]; /* may a key so far be seen? KNOWS_UNSEEN */
 #else
     u32 none;
 #endif
@@ -81,6 +89,7 @@ HEED_DEVICE void find_lane_row(const heed_cuda_args *args, const place *at, lane
 {
 #if HEED_MODIFIES || HEED_HIDES
     own->of[i] = find_score_row(args, at->batch, at->head, row_of(at, i / 2, i % 2));
+    own->seen[i] = 0;
 #else
     (void)args;
     (void)at;
@@ -108,11 +117,14 @@ HEED_DEVICE void find_tile_row(const heed_cuda_args *args, const place *at, cons
 }
 
 /* Elements that were read ahead are there, and made ready for modify_row(). */
-HEED_DEVICE void ready_tile_row(tile_rows *rows, int i, const int how)
+HEED_DEVICE void ready_tile_row(lane_rows *own, tile_rows *rows, int i, const int how)
 {
 #if HEED_MODIFIES || HEED_HIDES
     score_tile_ready(&rows->at[i], how);
+    if (KNOWS_UNSEEN)
+        own->seen[i] |= is_any_visible(&rows->at[i], how);
 #else
+    (void)own;
     (void)rows;
     (void)i;
     (void)how;

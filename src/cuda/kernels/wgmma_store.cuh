@@ -24,6 +24,31 @@ HEED_DEVICE void normalize(state *st)
         st->o[0][i / 4][i % 4] *= factor[i / 2 % 2];
 }
 
+/* Rows that see no key have no weight; they need not be made anew for that. Returns those of @own
+ * that do. */
+HEED_DEVICE u32 clear_unseen(const lane_rows *rows, state *st, u32 own)
+{
+#if KNOWS_UNSEEN
+    HEED_UNROLL
+    for (u32 h = 0; h < 2; h++) {
+        u32 seen = (u32)rows->seen[h];
+        seen |= ptx_shfl_idx_u32(seen, (int)(ptx_lane() ^ 1));
+        seen |= ptx_shfl_idx_u32(seen, (int)(ptx_lane() ^ 2));
+        own &= seen ? ~0u : ~(1u << h);
+        st->sum[0][h] = seen ? st->sum[0][h] : 0.0f;
+        HEED_UNROLL
+        for (u32 i = 0; i < V8 * 2; i++) {
+            float *o = &st->o[0][i / 2][h * 2 + i % 2];
+            *o = seen ? *o : 0.0f;
+        }
+    }
+#else
+    (void)rows;
+    (void)st;
+#endif
+    return own;
+}
+
 /* Adds the rows' sinks. */
 HEED_DEVICE void add_sinks(const heed_cuda_args *args, const place *at, state *st)
 {

@@ -39,6 +39,7 @@ typedef struct walk {
     tile tile;  /* the next tile of the team, */
     ring clean; /* and of V that needs a mask */
     lane_rows own;
+    tile_rows ahead; /* those of the next tile: EARLY_ROWS */
 } walk;
 
 /* Its tile number j is the block's tile own_tile(at, j). */
@@ -164,8 +165,9 @@ HEED_DEVICE void find_own_rows(walk *w)
         find_lane_row(&w->m->args, &w->at, &w->own, i);
 }
 
-/* Are the rows of a tile found before the warpgroup waits for K, since they read ahead? Others are
- * found when the scores are there, so that they need no registers before. */
+/* Are the rows of a tile found as soon as those of the one before are no longer needed, since they
+ * read elements, which are on their way meanwhile? Others are found when the scores are there, so
+ * that they need no registers before. */
 #if HEED_PAIRS && (HEED_MODIFIES || HEED_HIDES)
 #define EARLY_ROWS STEPS_READ_AHEAD
 #else
@@ -174,8 +176,7 @@ HEED_DEVICE void find_own_rows(walk *w)
 
 #define READ_AHEAD ((HEED_PAIRS ? STEP_PAIRS : 0) | (EARLY_ROWS ? STEP_AHEAD : 0))
 
-/* Finds the lane's rows of tile @j; @masked: a mask may cut through it. Elements that steps read
- * are on their way while the warpgroup waits for K, and for products. */
+/* Finds the lane's rows of tile @j; @masked: a mask may cut through it. */
 HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int masked)
 {
     place at = place_anew(w);
@@ -185,25 +186,45 @@ HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int
                       READ_AHEAD);
 }
 
-HEED_DEVICE void find_early_rows(const walk *w, tile_rows *rows, u32 j, const int masked)
+/* The same ahead of its scores. Of @tiles tiles those under a mask come first. */
+HEED_DEVICE void find_early_rows(walk *w, u32 j, u32 tiles, const int masked)
 {
     if (EARLY_ROWS)
-        find_tile_rows(w, rows, j, masked);
+        find_tile_rows(w, &w->ahead, j < tiles ? j : tiles - 1, masked);
 }
 
-/* The scores of tile @j, but for keys that a mask hides, */
-HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
-                             tile_rows *rows, u32 j, const int masked)
+/* The scores of tile @j, whose @rows are found, but for keys that a mask hides, */
+HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                              tile_rows *rows, const int masked)
 {
     const int how = READ_AHEAD | (masked ? 0 : STEP_FAR);
-    if (!EARLY_ROWS)
-        find_tile_rows(w, rows, j, masked);
     HEED_UNROLL
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
-        ready_tile_row(rows, i, how);
+        ready_tile_row(&w->own, rows, i, how);
     HEED_UNROLL
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
         modify_row(&w->m->args, &w->own, rows, s, bases, i, !masked, how);
+}
+
+/* the same once more, */
+HEED_DEVICE void modify_again(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
+                              const int masked)
+{
+    tile_rows rows;
+    find_tile_rows(w, &rows, j, masked);
+    modify_found(w, s, bases, &rows, masked);
+}
+
+/* or for the first time; the rows of the next one are found then. */
+HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
+                             u32 tiles, const int masked)
+{
+    if (!EARLY_ROWS) {
+        modify_again(w, s, bases, j, masked);
+        return;
+    }
+    modify_found(w, s, bases, &w->ahead, masked);
+    find_early_rows(w, j + 1, tiles, masked);
 }
 
 /* and without those. */
@@ -276,15 +297,13 @@ HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4],
     }
 }
 
-HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int first)
+HEED_DEVICE void step(walk *w, state *st, u32 j, u32 tiles, const int masked, const int first)
 {
     float s[ROWS16][KEYS8][4], sum[ROWS16][2], scale = w->m->args.scale;
     weights p;
-    tile_rows rows;
     tile_bases bases;
     tile here = w->tile;
     tile_advance(&w->tile);
-    find_early_rows(w, &rows, j, masked);
     wait_keys(&here);
     if (HEED_TURNS == 2)
         take_turn(&w->at);
@@ -295,7 +314,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
     release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 2)
         pass_turn(&w->at);
-    modify_tile(w, s, &bases, &rows, j, masked);
+    modify_tile(w, s, &bases, j, tiles, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
@@ -317,19 +336,21 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
 {
     u32 masked = own_count(&w->at, masked_end(&w->at)), tiles = own_count(&w->at, w->at.tiles),
         j = 0;
+    if (tiles > 0)
+        find_early_rows(w, 0, tiles, 1);
     pass_tiles(w);
     release_last(w);
     if (HEED_STEP_ORDER == 1) {
         if (tiles == 0)
             return;
-        step(w, st, j++, masked > 0, 1);
+        step(w, st, j++, tiles, masked > 0, 1);
     }
     HEED_NO_UNROLL
     for (; j < masked; j++)
-        step(w, st, j, 1, HEED_STEP_ORDER != 1 && j == 0);
+        step(w, st, j, tiles, 1, HEED_STEP_ORDER != 1 && j == 0);
     HEED_MAIN_LOOP
     for (; j < tiles; j++)
-        step(w, st, j, 0, HEED_STEP_ORDER != 1 && j == 0);
+        step(w, st, j, tiles, 0, HEED_STEP_ORDER != 1 && j == 0);
 }
 
 #else
@@ -347,16 +368,14 @@ HEED_DEVICE void wait_next_scores(const walk *w, u32 j, u32 tiles)
 HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 {
     float s[ROWS16][KEYS8][4], none[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
-    tile_rows rows;
     tile_bases bases;
-    find_early_rows(w, &rows, 0, 1);
     wait_keys(&w->tile);
     ptx_wgmma_fence();
     start_scores(s, w->rows, &w->tile);
     ptx_wgmma_wait(0);
     scores_done(s);
     release(w, tile_barrier(&w->tile, K_EMPTY));
-    modify_tile(w, s, &bases, &rows, 0, 1);
+    modify_tile(w, s, &bases, 0, tiles, 1);
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
     find_max(st, s, &bases, scale, none);
@@ -369,7 +388,7 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 /* The tile's weights take the place of its scores, with the maxima of the tiles before as long as
  * they will do; else scores are made once more. Were maxima raised, from @old? K of the tile is
  * read no more. */
-HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
+HEED_DEVICE int weigh_tile(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
                            const tile *here, u32 j, const int masked, float old[ROWS16][2],
                            float sum[ROWS16][2])
 {
@@ -378,10 +397,8 @@ HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], 
     exponentiate_all(st, s, bases, scale, sum);
     if (ptx_vote_any(!weights_fit(sum))) {
         place at = place_anew(w);
-        tile_rows rows;
         remake_scores(&at, s, w->q, k_tile(here->at));
-        find_early_rows(w, &rows, j, masked);
-        modify_tile(w, s, bases, &rows, j, masked);
+        modify_again(w, s, bases, j, masked);
         if (masked)
             mask_tile(w, s, j);
         raised = find_max(st, s, bases, scale, old);
@@ -400,12 +417,10 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
                       int cleaned_before)
 {
     float s[ROWS16][KEYS8][4], old[ROWS16][2], sum[ROWS16][2];
-    tile_rows rows;
     tile_bases bases;
     tile before = w->tile;
     tile_advance(&w->tile);
     tile here = w->tile;
-    find_early_rows(w, &rows, j, masked);
     if (HEED_TURNS == 2)
         take_turn(&w->at);
     ptx_wgmma_fence();
@@ -417,7 +432,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
     scores_done(s);
-    modify_tile(w, s, &bases, &rows, j, masked);
+    modify_tile(w, s, &bases, j, tiles, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
@@ -453,6 +468,8 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
     u32 masked = own_count(&w->at, masked_end(&w->at)), tiles = own_count(&w->at, w->at.tiles),
         j = 1;
     weights p;
+    if (tiles > 0)
+        find_early_rows(w, 0, tiles, 1);
     pass_tiles(w);
     if (tiles > 0)
         first_step(w, st, &p, tiles);
