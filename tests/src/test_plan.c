@@ -333,6 +333,23 @@ static void test_patient(void **state)
     expect_learns(HEED_PATIENT);
 }
 
+/* Trials have the operands and arrays that a problem names. */
+static void test_measure_changed_logits(void **state)
+{
+    heed_context *context = make_context(NULL, 1);
+    heed_plan *plan = make_plan(context,
+                                "b2 h2 s33 d16 f32 softcap=9 bias=bf16:bhq alibi sinks starts "
+                                "align=tl shown=bytes:q array=t:i32:33 array=w:f32:2x33 "
+                                "visible=t[q]==t[k] score=s*w[head,k]",
+                                HEED_MEASURE);
+    assert_true(chosen_of(plan).measured > 0);
+    heed_plan_destroy(plan);
+    plan = make_plan(context, "b1 h2 s33 d16 f32 shown=bits:hq", HEED_PATIENT);
+    assert_true(chosen_of(plan).measured > 0);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
 static int64_t stop_at_ns;
 
 static bool is_time(void)
@@ -486,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_not_worthwhile_but_known),
         cmocka_unit_test(test_measure),
         cmocka_unit_test(test_patient),
+        cmocka_unit_test(test_measure_changed_logits),
         cmocka_unit_test(test_stopped_within_a_call),
         cmocka_unit_test(test_too_large_to_measure),
         cmocka_unit_test(test_workspace),

@@ -191,6 +191,18 @@ static void test_every_call_fails_once(void **state)
     fake->renew();
 }
 
+/* Trials have operands in the device's memory: what is refused else is not. */
+static void test_measure_changed_logits(void **state)
+{
+    heed_context *context = scene_open("cuda");
+    heed_problem problem = trial_problem("b1 h2 s64 d64 f16 alibi bias=f32:hq shown=bits:q sinks "
+                                         "array=t:i32:64 visible=t[q]==t[k]");
+    heed_plan *plan = NULL;
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_MEASURE), HEED_OK);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
 /* Planning meets a device that is lost: that is what it says, not that memory is short. */
 static void test_lost_while_measuring(void **state)
 {
@@ -216,6 +228,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_too_large, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_too_little_memory, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_every_call_fails_once, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_measure_changed_logits, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lost_while_measuring, scene_reset, scene_check),
     };
     setenv("HEED_CACHE_LIMIT", "0", 1); /* what the fake compiles is no code */
