@@ -157,9 +157,11 @@ program() {
         note "$part: there is no $tests/$name"
         return
     fi
-    "$tests/$name" "$@" >"$out/$part"
-    count "$out/$part" $?
-    sed 's/^/        /' "$out/$part"
+    {
+        "$tests/$name" "$@"
+        echo $? >"$out/status"
+    } | tee "$out/$part" | sed -u 's/^/        /'
+    count "$out/$part" "$(cat "$out/status")"
     note "$part: $(tail -1 "$out/$part")"
 }
 

@@ -92,9 +92,9 @@ static heed_status make_tensor(heed_context *context, void **tensor, int64_t ele
 static heed_status make_operand(heed_context *context, void **operand, int64_t elements,
                                 heed_data type, uint64_t seed)
 {
-    static const heed_type floats[] = { [HEED_DATA_F32] = HEED_F32,
-                                        [HEED_DATA_F16] = HEED_F16,
-                                        [HEED_DATA_BF16] = HEED_BF16 };
+    static const heed_type floats[] = {
+        [HEED_DATA_F32] = HEED_F32, [HEED_DATA_F16] = HEED_F16, [HEED_DATA_BF16] = HEED_BF16
+    };
     unsigned char values[4096];
     size_t size = (size_t)elements * heed_data_size(type);
     if (type == HEED_DATA_F32 || type == HEED_DATA_F16 || type == HEED_DATA_BF16)

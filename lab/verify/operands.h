@@ -19,9 +19,9 @@
  * lies at the problem's strides. */
 void lab_operand_fill(const heed_problem *problem, lab_role role, void *data, uint64_t seed);
 
-/* lab_operand_fill_usual() does so with values as models have them, to time kernels with: slopes are
- * not negative, starts are those of twelve documents cut at random, and an i32 array with a number
- * for each position has the numbers of such documents. */
+/* lab_operand_fill_usual() does so with values as models have them, to time kernels with: slopes
+ * are not negative, starts are those of twelve documents cut at random, and an i32 array with a
+ * number for each position has the numbers of such documents. */
 void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *data, uint64_t seed);
 
 /* How bias and slopes go with values of Q, K and V. */
