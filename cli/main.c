@@ -72,7 +72,7 @@ static cli_exit run(int argc, char **argv)
 /* Was --json given, or --js? Asked before options are read too, whose errors are JSON as well. */
 static bool wants_json(int argc, char **argv)
 {
-    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strncmp(argv[i], "--js", 4) == 0 &&
             strncmp(argv[i], "--json", strcspn(argv[i], "=")) == 0)
             return true;
@@ -82,7 +82,8 @@ static bool wants_json(int argc, char **argv)
 int main(int argc, char **argv)
 {
     bool json = wants_json(argc, argv);
-    const char *verb = argc > 1 ? argv[1] : NULL; /* options move the other words */
+    /* Options move the other words. */
+    const char *verb = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
     setlocale(LC_CTYPE, ""); /* for the width of characters; numbers stay with a point */
     cli_output_open();
     cli_interrupt_catch();

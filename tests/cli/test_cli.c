@@ -76,6 +76,7 @@ static void errors_are_json_where_it_was_asked_for(void **state)
         { "heed run --json --q none.npy --k K.npy --v V.npy", 3, "none.npy: No such file",
           "none.npy" },
         { "heed plam --json", 2, "\"verb\": \"plam\"", "did you mean 'plan'?" },
+        { "heed --json bnch", 2, "\"verb\": null", "options come after the verb" },
         { "heed bench --json --tensors Q.npy", 7, "\"exit\": 7", "Q.npy" },
         { "timeout --foreground --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
           "' tune --seconds 100 --peers none --device cpu --json 'b1 h8 s4096 d64 f32'",
