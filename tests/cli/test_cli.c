@@ -40,7 +40,7 @@ static void has_a_front_door(void **state)
         { "heed --version", 0, "heed " HEED_VERSION_STRING "\n", "" },
         { "heed pln", 2, "", "did you mean 'plan'?" },
         { "heed xyzzy", 2, "", "'heed --help' lists them" },
-        { "heed --json", 2, "", "options come after the verb" },
+        { "heed --json", 2, "\"verb\": null", "options come after the verb" },
         { "heed generate man | head -1", 0, ".Dd ", "" },
         { "heed generate cobol", 2, "", "'cobol' is not one of" },
         { "heed generate man --verb no", 2, "", "--verb: 'no' is not a verb" },
