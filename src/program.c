@@ -352,3 +352,16 @@ void heed_program_make(heed_program *program, const heed_problem *problem)
     if (heed_problem_hides_by_program(problem))
         program->visible = make_visible(program, problem);
 }
+
+void heed_program_needed(const heed_program *program, int last, bool needed[HEED_STEPS_MAX])
+{
+    memset(needed, 0, HEED_STEPS_MAX * sizeof *needed);
+    needed[last] = true;
+    for (int i = last; i >= 0; i--) {
+        const heed_step *step = &program->steps[i];
+        const int takes[4] = { step->a, step->b, step->c, step->d };
+        for (int j = 0; j < 4 && needed[i]; j++)
+            if (takes[j] >= 0)
+                needed[takes[j]] = true;
+    }
+}

@@ -10,60 +10,8 @@
 #ifndef HEED_PROGRAM_H
 #define HEED_PROGRAM_H
 
+#include "cuda/kernels/operations.cuh"
 #include "internal.h"
-
-/* Types of values: whole numbers have 32 bits. */
-typedef enum heed_kind {
-    HEED_KIND_FLOAT,
-    HEED_KIND_INT,
-    HEED_KIND_BOOL
-} heed_kind;
-
-/* Operations, of a, b and c, the values of earlier steps. Comparisons and arithmetic take two of
- * one kind. */
-typedef enum heed_op {
-    HEED_OP_FLOAT,    /* the number value.real */
-    HEED_OP_INT,      /* value.whole */
-    HEED_OP_BOOL,     /* value.whole, 0 or 1 */
-    HEED_OP_SCORE,    /* scale * q.k, float */
-    HEED_OP_QUERY,    /* int: the query's number, */
-    HEED_OP_POSITION, /* its position as masks are aligned, */
-    HEED_OP_KEY,      /* the key's number, */
-    HEED_OP_HEAD,     /* the query head's, */
-    HEED_OP_BATCH,    /* the batch element's */
-    HEED_OP_LOAD,     /* the element of source value.whole at indices a, b, c, d, as many as it
-                         has */
-    HEED_OP_ADD,      /* float, int */
-    HEED_OP_SUB,
-    HEED_OP_MUL,
-    HEED_OP_DIV, /* float; int: rounded down, 0 where b is 0 */
-    HEED_OP_MOD, /* int: a - b * (a / b), 0 where b is 0 */
-    HEED_OP_MIN, /* float, int; a NaN of either side stays */
-    HEED_OP_MAX,
-    HEED_OP_NEG,
-    HEED_OP_ABS,
-    HEED_OP_EXP, /* float */
-    HEED_OP_LOG,
-    HEED_OP_TANH,
-    HEED_OP_SQRT,
-    HEED_OP_FLOOR,
-    HEED_OP_TO_FLOAT, /* int, bool */
-    HEED_OP_TO_INT,   /* float, rounded towards zero, beyond 32 bits the nearest, 0 of NaN; bool */
-    HEED_OP_LESS,     /* bool, of float or int */
-    HEED_OP_LESS_EQUAL,
-    HEED_OP_EQUAL, /* of bool too */
-    HEED_OP_NOT_EQUAL,
-    HEED_OP_AND, /* bool */
-    HEED_OP_OR,
-    HEED_OP_NOT,
-    HEED_OP_SELECT, /* b where a, which is bool, else c */
-    HEED_OPS
-} heed_op;
-
-typedef union heed_value {
-    float real;
-    int32_t whole; /* of a bool 0 or 1 */
-} heed_value;
 
 typedef struct heed_step {
     heed_op op;
@@ -103,6 +51,9 @@ bool heed_problem_modifies(const heed_problem *problem);
 
 /* Does its list hide keys? */
 bool heed_problem_hides_by_program(const heed_problem *problem);
+
+/* Which steps does step @last need? Itself is one of them. */
+void heed_program_needed(const heed_program *program, int last, bool needed[HEED_STEPS_MAX]);
 
 /* Adds a step, or finds one that computes the same already, or computes it now if all it takes is
  * known. Returns its number, or -1 if there are too many. */

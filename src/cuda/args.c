@@ -36,6 +36,16 @@ static heed_cuda_strides strides_of(const heed_strides *strides)
     return (heed_cuda_strides){ strides->batch, strides->seq, strides->head };
 }
 
+/* How tiles of @keys keys are listed. */
+static void fill_lists(heed_cuda_args *args, const heed_problem *problem, int64_t keys)
+{
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    args->changes.list_tiles = (unsigned)heed_div_up(problem->seq_k, keys);
+    args->changes.list_heads = heed_cuda_divide_by(needs.per_head    ? 1
+                                                   : needs.per_batch ? args->heads_kv.value
+                                                                     : args->heads);
+}
+
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
                          const heed_launch_facts *launch)
 {
@@ -68,4 +78,18 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .negate = problem->scale < 0,
     };
     args->scale = heed_cuda_fill_changes(&args->changes, problem);
+    if (launch->list_keys > 0)
+        fill_lists(args, problem, launch->list_keys);
+}
+
+unsigned heed_cuda_list_count(const heed_cuda_args *args)
+{
+    const heed_cuda_changes *changes = &args->changes;
+    return changes->list_tiles > 0 ? args->heads / changes->list_heads.value * args->blocks : 0;
+}
+
+size_t heed_cuda_list_bytes(const heed_cuda_args *args)
+{
+    const heed_cuda_changes *changes = &args->changes;
+    return sizeof *changes->lists * heed_cuda_list_count(args) * (2 + (size_t)changes->list_tiles);
 }

@@ -25,6 +25,7 @@
 /* One kernel, ready to be launched. */
 typedef struct program {
     heed_cuda_function *function;
+    heed_cuda_function *list;      /* goes ahead of it; NULL: nothing does */
     heed_cuda_args args;           /* but for the addresses */
     heed_cuda_mapped_args *mapped; /* likewise; where the function takes these, with args in them */
     unsigned grid;
@@ -66,11 +67,31 @@ static size_t parts_size(const heed_problem *problem, int64_t splits)
     return (size_t)(rows_of(problem) * splits * (problem->dim_v + 1)) * sizeof(float);
 }
 
+/* Bytes of the lists of tiles of what is launched as @launch says. */
+static size_t lists_size(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_launch_facts *launch)
+{
+    heed_cuda_args args;
+    if (launch->list_keys == 0)
+        return 0;
+    heed_problem seen = launch->mapped ? heed_cuda_mapped_problem(problem) : *problem;
+    heed_cuda_fill_args(&args, &seen, gpu, launch);
+    return heed_cuda_list_bytes(&args);
+}
+
+/* Parts are followed by lists. */
 size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *problem,
                            const heed_machine *machine, const heed_config *config)
 {
-    (void)machine;
-    return parts_size(problem, cut_of(kernel, problem, config).launch.splits);
+    const heed_cuda_cut main = cut_of(kernel, problem, config);
+    size_t size = parts_size(problem, main.launch.splits) +
+                  lists_size(problem, machine->gpu, &main.launch);
+    if (!main.launch.aligned)
+        return size;
+    kernel = main.fallback_kernel ? main.fallback_kernel : kernel;
+    const heed_cuda_cut fallback = cut_of(kernel, problem, &main.fallback);
+    size_t other = lists_size(problem, machine->gpu, &fallback.launch);
+    return size > other ? size : other;
 }
 
 /* Do all rows begin at multiples of 16 bytes, if the tensors do, and do the keys of a tile lie
@@ -175,8 +196,12 @@ static heed_status load(program *made, const compilation *from)
     made->threads = (unsigned)launch->threads;
     made->smem = (unsigned)launch->smem;
     made->window = launch->window;
-    return heed_cuda_load(plan->context->cuda, &from->cubin, launch->entry, launch->smem,
-                          &made->function);
+    status = heed_cuda_load(plan->context->cuda, &from->cubin, launch->entry, launch->smem,
+                            &made->function);
+    if (status == HEED_OK && launch->list_keys > 0)
+        status = heed_cuda_load(plan->context->cuda, &from->cubin, "heed_list", HEED_CUDA_LIST_SMEM,
+                                &made->list);
+    return status;
 }
 
 /* Loads the code that merges split keys, if the main program does not do so itself. */
@@ -250,7 +275,7 @@ static heed_status add_foreign(heed_plan *plan, const compilation *from)
     made->parts = rows_of(&plan->problem) * launch->splits;
     if (launch->aligned)
         return made->strides_aligned ? load_main(made, from) : HEED_OK;
-    heed_cuda_unload(plan->context->cuda, made->fallback.function);
+    heed_cuda_unload(plan->context->cuda, made->fallback.function); /* which has no lists */
     made->fallback = (program){ .function = NULL };
     return load(&made->fallback, from);
 }
@@ -297,6 +322,8 @@ void heed_cuda_release_plan(heed_plan *plan)
     for (int i = 0; i < 3; i++) {
         if (programs[i]->function)
             heed_cuda_unload(plan->context->cuda, programs[i]->function);
+        if (programs[i]->list)
+            heed_cuda_unload(plan->context->cuda, programs[i]->list);
         free(programs[i]->mapped);
     }
     heed_cuda_arrivals_destroy(made->arrivals);
@@ -379,6 +406,19 @@ static void set_window(heed_cuda_launch *launch, const heed_plan *plan, const he
     launch->window_size = both ? (size_t)(end - begin) : k_size;
 }
 
+/* Lists the tiles that @what, which gets @args, looks at. */
+static heed_status start_list(const heed_plan *plan, const program *what,
+                              const heed_cuda_args *args, void *stream)
+{
+    const heed_cuda_launch launch = { .function = what->list,
+                                      .grid = { heed_cuda_list_count(args), 1, 1 },
+                                      .threads = HEED_CUDA_LIST_THREADS,
+                                      .smem = HEED_CUDA_LIST_SMEM,
+                                      .args = args,
+                                      .overlap = heed_gpu_overlaps(plan->context->machine.gpu) };
+    return heed_cuda_start(plan->context->cuda, &launch, stream);
+}
+
 static heed_status start(const heed_plan *plan, const program *what, const heed_buffers *buffers,
                          unsigned *arrived)
 {
@@ -394,6 +434,13 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
         args.partial = buffers->workspace;
         args.partial_lse = args.partial + made->parts * plan->problem.dim_v;
         args.arrived = arrived;
+    }
+    if (what->list) {
+        args.changes.lists = (unsigned *)((char *)buffers->workspace +
+                                          parts_size(&plan->problem, args.splits.value));
+        heed_status status = start_list(plan, what, &args, buffers->stream);
+        if (status != HEED_OK)
+            return status;
     }
     /* All kernels wait for the launch ahead of theirs by themselves. */
     heed_cuda_launch launch = { .function = what->function,

@@ -49,6 +49,14 @@ heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
                          const heed_launch_facts *launch);
 
+/* heed_cuda_list_count() returns how many lists of tiles heed_list() makes, a block for each, with
+ * so many threads and bytes of shared memory, and heed_cuda_list_bytes() how large
+ * they are together. */
+#define HEED_CUDA_LIST_THREADS 1024
+#define HEED_CUDA_LIST_SMEM 256
+unsigned heed_cuda_list_count(const heed_cuda_args *args);
+size_t heed_cuda_list_bytes(const heed_cuda_args *args);
+
 /* heed_cuda_facts_of() fills in the source, macros and launch of @facts, which is zeroed. */
 heed_status heed_cuda_facts_of(const heed_kernel *kernel, const heed_problem *problem,
                                const heed_machine *machine, const heed_config *config,

@@ -129,6 +129,7 @@ heed_status heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *p
         { { "HEED_CHANGES", needs.any }, false },
         { { "HEED_MODIFIES", needs.modifies }, false },
         { { "HEED_HIDES", needs.hides }, false },
+        { { "HEED_LISTS", facts->launch.list_keys > 0 }, false },
         { { "HEED_STARTS", needs.starts }, false },
         { { "HEED_SINKS", needs.sinks }, false },
         { { "HEED_PAIRS", facts->launch.aligned ? needs.pairs : 0 }, false },

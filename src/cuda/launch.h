@@ -21,8 +21,10 @@ typedef struct heed_launch_facts {
                        by args.arrived, and the code has heed_combine() (combine.cuh) too */
     int64_t mapped; /* it takes a heed_cuda_mapped_args (maps.cuh), with boxes of so many keys; 0: a
                        heed_cuda_args */
-    int map_columns; /* of its boxes, if mapped: 8, 16, 32, or 64, which 0 stands for */
-    int resident;    /* if mapped: blocks that a multiprocessor has room for; 0: not known */
+    int map_columns;   /* of its boxes, if mapped: 8, 16, 32, or 64, which 0 stands for */
+    int resident;      /* if mapped: blocks that a multiprocessor has room for; 0: not known */
+    int64_t list_keys; /* heed_list(), which is in the code too, runs first and lists tiles of so
+                          many keys (tile_list.cuh); 0: it does not */
     bool aligned; /* it reads and writes 16 bytes at a time: tensors and strides must be multiples
                      of 16 bytes, or a built-in kernel takes over. Splits and maps need that */
     bool window;  /* K and V should stay in the L2 */

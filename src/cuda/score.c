@@ -102,6 +102,23 @@ static void add_registers(const heed_score *p, heed_cuda_needs *needs)
     needs->per_key = loads && computes;
 }
 
+/* Can tiles be listed, and for whom? */
+static void add_lists(const heed_score *p, heed_cuda_needs *needs)
+{
+    bool needed[HEED_STEPS_MAX];
+    int visible = p->program.visible;
+    needs->lists = visible >= 0 && heed_score_bounded(p, visible);
+    if (!needs->lists)
+        return;
+    heed_program_needed(&p->program, visible, needed);
+    needs->per_batch = p->problem.starts.along & HEED_ALONG_BATCH;
+    for (int i = 0; i <= visible; i++) {
+        heed_op op = heed_score_step(p, i)->op;
+        needs->per_head = needs->per_head || (needed[i] && op == HEED_OP_HEAD);
+        needs->per_batch = needs->per_batch || (needed[i] && op == HEED_OP_BATCH);
+    }
+}
+
 heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
 {
     heed_score p;
@@ -114,6 +131,7 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     needs.hides = p.program.visible >= 0;
     needs.any = needs.modifies || needs.hides || needs.starts || needs.sinks;
     needs.pairs = needs.modifies || needs.hides ? pairs_of(&p) : 0;
+    add_lists(&p, &needs);
     heed_score_need_all(&p);
     needs.instructions = p.term_count + (p.root >= 0 && !p.products);
     for (int i = 0; i < p.program.count; i++)

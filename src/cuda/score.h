@@ -19,6 +19,9 @@ typedef struct heed_cuda_needs {
     bool starts;
     bool sinks;
     bool any;
+    bool lists;       /* the intervals of steps may tell which tiles are hidden (tile_list.cuh), */
+    bool per_head;    /* and that differs between heads, */
+    bool per_batch;   /* or between elements of the batch */
     int pairs;        /* elements of two neighbouring keys may be read at once, and with 2 bytes of
                          sixteen, where addresses are multiples of what heed_cuda_operands() says */
     int instructions; /* about, for a score, */

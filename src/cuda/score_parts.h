@@ -73,6 +73,9 @@ void heed_score_need_all(heed_score *p);
  */
 bool heed_score_find_rising(const heed_score *p, int i, heed_score_rising *found);
 
+/* Can intervals over the pairs of a tile tell more of step @i than that it has a value? */
+bool heed_score_bounded(const heed_score *p, int i);
+
 /* Does step @i load elements that lie along the keys? Is it a constant? May scores of the problem
  * be in a unit of their own, since its scale is moderate? */
 bool heed_score_along_keys(const heed_score *p, int i);

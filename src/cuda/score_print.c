@@ -146,14 +146,15 @@ static bool print_quick(const heed_score *p, const heed_step *step, bool in_row)
     return true;
 }
 
-/* Bytes of an element, and the name of the functions that read one. */
+/* Bytes of an element, the name of the functions that read one, and that of its type in sight.cuh.
+ */
 static const struct {
-    const char *name;
+    const char *name, *type;
     int size;
 } elements[] = {
-    [HEED_DATA_F32] = { "f32", 4 },    [HEED_DATA_F16] = { "f16", 2 },
-    [HEED_DATA_BF16] = { "bf16", 2 },  [HEED_DATA_I32] = { "i32", 4 },
-    [HEED_DATA_BYTES] = { "byte", 1 }, [HEED_DATA_BITS] = { "bit", 4 },
+    [HEED_DATA_F32] = { "f32", "SIGHT_F32", 4 },     [HEED_DATA_F16] = { "f16", "SIGHT_F16", 2 },
+    [HEED_DATA_BF16] = { "bf16", "SIGHT_BF16", 2 },  [HEED_DATA_I32] = { "i32", "SIGHT_I32", 4 },
+    [HEED_DATA_BYTES] = { "byte", "SIGHT_BYTE", 1 }, [HEED_DATA_BITS] = { "bit", "SIGHT_BIT", 4 },
 };
 
 /* Does step @i stay within the size of dimension @k of a source, whatever it is? The key does not,
@@ -617,6 +618,78 @@ static void print_visible(const heed_score *p)
     PRINT(p, ";\n}\n");
 }
 
+/* ---- Intervals ---- */
+
+/* An interval that is known without others; false: step @i takes some. */
+static bool print_known(const heed_score *p, int i)
+{
+    static const char *const leaves[] = {
+        [HEED_OP_SCORE] = "interval_any(HEED_KIND_FLOAT)",
+        [HEED_OP_QUERY] = "of->query",
+        [HEED_OP_POSITION] = "of->position",
+        [HEED_OP_KEY] = "of->key",
+        [HEED_OP_HEAD] = "of->head",
+        [HEED_OP_BATCH] = "of->batch",
+    };
+    const heed_step *step = heed_score_step(p, i);
+    if (step->op < HEED_OP_SCORE) {
+        PRINT(p, step->op == HEED_OP_FLOAT ? "interval_of_real(" : "interval_of_whole(");
+        print_value(p, i, true);
+        PRINT(p, ")");
+    } else if (step->op < HEED_OP_LOAD) {
+        PRINT(p, "%s", leaves[step->op]);
+    }
+    return step->op < HEED_OP_LOAD;
+}
+
+/* A line for the interval of step @i. */
+static void print_interval(const heed_score *p, int i)
+{
+    const heed_step *step = heed_score_step(p, i);
+    const int from[] = { step->a, step->b, step->c, step->d };
+    const bool loads = step->op == HEED_OP_LOAD;
+    PRINT(p, "    v[%d] = ", i);
+    if (!print_known(p, i)) {
+        if (loads)
+            PRINT(p, "sight_load(&args->changes.sources[%d], %s, %d", step->value.whole,
+                  elements[heed_score_type_of(p, i)].type,
+                  p->program.sources[step->value.whole].rank);
+        else
+            PRINT(p, "interval_apply((heed_op)%d, (heed_kind)%d, (heed_kind)%d", (int)step->op,
+                  (int)step->kind, (int)heed_score_step(p, step->a)->kind);
+        for (int k = 0; k < (loads ? 4 : 3); k++)
+            PRINT(p, ", v[%d]", from[k] >= 0 ? from[k] : step->a);
+        PRINT(p, ")");
+    }
+    PRINT(p, ";\n");
+}
+
+/* Intervals of steps that say which keys are seen: those of the key, or the others. */
+static void print_intervals(const heed_score *p, bool of_key)
+{
+    bool needed[HEED_STEPS_MAX];
+    PRINT(p,
+          "HEED_DEVICE void sight_of_%s(const heed_cuda_args *args, const sight_pairs *of,\n"
+          "                               heed_bounds v[STEPS_SEEN])\n{\n"
+          "    (void)args;\n    (void)of;\n    (void)v;\n",
+          of_key ? "keys" : "rows");
+    heed_program_needed(&p->program, p->program.visible, needed);
+    for (int i = 0; i <= p->program.visible; i++)
+        if (needed[i] && of_key == !!(p->marks[i] & OF_KEY))
+            print_interval(p, i);
+    PRINT(p, "}\n\n");
+}
+
+static void print_sight(const heed_score *p)
+{
+    if (p->program.visible < 0 || !heed_score_bounded(p, p->program.visible))
+        return;
+    PRINT(p, "#if HEED_LISTS\n\n#define STEPS_SEEN %d\n\n", p->program.visible + 1);
+    print_intervals(p, false);
+    print_intervals(p, true);
+    PRINT(p, "#endif\n\n");
+}
+
 size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t size)
 {
     heed_text to = { .data = text, .size = size };
@@ -635,5 +708,6 @@ size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t s
     print_base(&p);
     print_score(&p);
     print_visible(&p);
+    print_sight(&p);
     return to.length;
 }

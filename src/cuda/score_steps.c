@@ -329,3 +329,46 @@ void heed_score_need_all(heed_score *p)
     if (p->program.visible >= 0)
         need_of_key(p, p->program.visible);
 }
+
+/* Does step @i depend on the query? */
+static bool of_query(const heed_score *p, int i)
+{
+    bool needed[HEED_STEPS_MAX];
+    heed_program_needed(&p->program, i, needed);
+    for (int k = 0; k <= i; k++)
+        if (needed[k] && (heed_score_step(p, k)->op == HEED_OP_QUERY ||
+                          heed_score_step(p, k)->op == HEED_OP_POSITION))
+            return true;
+    return false;
+}
+
+/* Of a load: few elements, those of a mask are too many to look at. */
+static bool load_bounded(const heed_score *p, const heed_step *step)
+{
+    const int indices[] = { step->a, step->b, step->c, step->d };
+    bool key = false, query = false;
+    for (int k = 0; k < 4 && indices[k] >= 0; k++) {
+        if (!heed_score_bounded(p, indices[k]))
+            return false;
+        bool along = p->marks[indices[k]] & OF_KEY;
+        if ((key && of_query(p, indices[k])) || (query && along))
+            return false;
+        key = key || along;
+        query = query || of_query(p, indices[k]);
+    }
+    return true;
+}
+
+bool heed_score_bounded(const heed_score *p, int i)
+{
+    const heed_step *step = heed_score_step(p, i);
+    bool a = step->a < 0 || heed_score_bounded(p, step->a);
+    if (step->op == HEED_OP_LOAD)
+        return load_bounded(p, step);
+    if (step->op == HEED_OP_SCORE)
+        return false;
+    if (step->op == HEED_OP_AND || step->op == HEED_OP_OR)
+        return a || heed_score_bounded(p, step->b);
+    return a && (step->b < 0 || heed_score_bounded(p, step->b)) &&
+           (step->c < 0 || heed_score_bounded(p, step->c));
+}

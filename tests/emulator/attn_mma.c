@@ -2,6 +2,8 @@
  * attn_mma.c - attn_mma.cu for the emulator, in the config that macros say; EMULATED_KERNEL is the
  * name of what it defines
  */
+#include <stddef.h>
+
 #include "emulator/kernel.h"
 #include "emulator/ptx.cuh"
 
@@ -21,6 +23,16 @@ static void combine(const void *args)
     heed_combine(*(const heed_cuda_args *)args);
 }
 
+#if HEED_LISTS
+static void list_tiles(const void *args)
+{
+    heed_list(*(const heed_cuda_args *)args);
+}
+#define LIST list_tiles
+#else
+#define LIST NULL
+#endif
+
 extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
@@ -34,6 +46,8 @@ const emulated_kernel EMULATED_KERNEL = {
     .threads = THREADS,
     .shared_bytes = STAGES_AT + (STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES),
     .run = run,
+    .list = LIST,
+    .list_keys = HEED_TILE_KEYS,
     .combine = combine,
     .combine_threads = COMBINE_THREADS,
 };

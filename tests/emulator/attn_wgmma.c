@@ -2,6 +2,8 @@
  * attn_wgmma.c - attn_wgmma.cu for the emulator, in the config that macros say; EMULATED_KERNEL is
  * the name of what it defines
  */
+#include <stddef.h>
+
 #include "emulator/kernel.h"
 #include "emulator/ptx.cuh"
 #include "emulator/ptx_hopper.cuh"
@@ -12,6 +14,16 @@ static void run(const void *args)
 {
     heed_attend(*(const heed_cuda_mapped_args *)args);
 }
+
+#if HEED_LISTS
+static void list_tiles(const void *args)
+{
+    heed_list(*(const heed_cuda_args *)args);
+}
+#define LIST list_tiles
+#else
+#define LIST NULL
+#endif
 
 extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
@@ -30,4 +42,6 @@ const emulated_kernel EMULATED_KERNEL = {
     .columns = PANEL_COLUMNS,
     .in_turn = HEED_SCHEDULE == 2,
     .run = run,
+    .list = LIST,
+    .list_keys = HEED_TILE_KEYS,
 };

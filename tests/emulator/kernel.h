@@ -23,6 +23,8 @@ typedef struct emulated_kernel {
     int columns;      /* of those boxes */
     bool in_turn;     /* blocks take several items in turn */
     void (*run)(const void *args);     /* takes a heed_cuda_args */
+    void (*list)(const void *args);    /* lists tiles ahead of it; NULL: it has no use for lists */
+    int list_keys;                     /* of those tiles */
     void (*combine)(const void *args); /* merges what blocks that share keys have left, ... */
     uint32_t combine_threads;          /* ... a row for each warp; NULL: blocks share none */
 } emulated_kernel;

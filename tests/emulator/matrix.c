@@ -155,6 +155,15 @@ static void vote(thread *lanes)
         *(uint32_t *)lanes[lane].request->d = any;
 }
 
+static void ballot(thread *lanes)
+{
+    uint32_t bits = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        bits |= (uint32_t)(lanes[lane].request->x != 0) << lane;
+    for (int lane = 0; lane < LANES; lane++)
+        *(uint32_t *)lanes[lane].request->d = bits;
+}
+
 static void meet(machine *m, const thread *lanes)
 {
     uint32_t all[LANES];
@@ -186,6 +195,9 @@ void matrix_execute(machine *m, thread *lanes)
         break;
     case EMULATOR_VOTE_ANY:
         vote(lanes);
+        break;
+    case EMULATOR_VOTE_BALLOT:
+        ballot(lanes);
         break;
     case EMULATOR_WARP_BARRIER:
         meet(m, lanes);

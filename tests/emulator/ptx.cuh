@@ -394,7 +394,19 @@ HEED_DEVICE int ptx_vote_any(int x)
     return (int)r;
 }
 
+HEED_DEVICE u32 ptx_vote_ballot(int x)
+{
+    u32 r = 0;
+    emulator_meet(&(emulator_request){ .what = EMULATOR_VOTE_BALLOT, .d = &r, .x = x != 0 });
+    return r;
+}
+
 /* ---- integers ---- */
+
+HEED_DEVICE u32 ptx_popc(u32 x)
+{
+    return (u32)__builtin_popcount(x);
+}
 
 HEED_DEVICE u32 ptx_permute(u32 x, u32 y, u32 which)
 {
@@ -618,5 +630,6 @@ HEED_DEVICE u32 ptx_fma_f16x2(u32 x, u32 y, u32 z)
 #define ptx_shfl_idx_u32(x, lane) (EMULATOR_HERE, ptx_shfl_idx_u32(x, lane))
 #define ptx_shfl_idx(x, lane) (EMULATOR_HERE, ptx_shfl_idx(x, lane))
 #define ptx_vote_any(x) (EMULATOR_HERE, ptx_vote_any(x))
+#define ptx_vote_ballot(x) (EMULATOR_HERE, ptx_vote_ballot(x))
 
 #endif /* HEED_PTX_CUH */

@@ -89,7 +89,9 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
                            .clock = 1,
                            .bandwidth = 4100.0 / kernel->rows,
                            .costs = heed_cost_rows };
-    const heed_launch_facts launch = { .rows = kernel->rows, .splits = it->splits };
+    const heed_launch_facts launch = { .rows = kernel->rows,
+                                       .splits = it->splits,
+                                       .list_keys = kernel->list ? kernel->list_keys : 0 };
     const heed_problem problem = kernel->mapped ? heed_cuda_mapped_problem(&it->problem)
                                                 : it->problem;
     heed_cuda_args args;
@@ -170,6 +172,22 @@ static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_
         launch.args = &mapped;
     }
     return launch_kernel(it, &launch);
+}
+
+/* Lists the tiles that the kernel looks at. */
+static bool launch_list(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
+{
+    const emulator_launch launch = { .kernel = kernel->list,
+                                     .args = args,
+                                     .grid = { heed_cuda_list_count(args), 1, 1 },
+                                     .threads = HEED_CUDA_LIST_THREADS,
+                                     .shared_bytes = HEED_CUDA_LIST_SMEM };
+    bool fine = launch_kernel(it, &launch);
+    for (unsigned i = 0; fine && i < launch.grid[0]; i++) {
+        it->listed += args->changes.lists[(2 + (size_t)args->changes.list_tiles) * i];
+        it->all_tiles += args->changes.list_tiles;
+    }
+    return fine;
 }
 
 /* Merges what the kernel left. */
@@ -303,7 +321,13 @@ static heed_status run(void *data, const heed_buffers *buffers)
     args.partial_lse = test_calloc(rows, sizeof *args.partial_lse);
     memset(args.partial, 0xff, rows * (size_t)p->dim_v * sizeof *args.partial);
     memset(args.partial_lse, 0xff, rows * sizeof *args.partial_lse);
-    bool fine = it->splits > 1 ? launch_split(it, kernel, &args) : launch_main(it, kernel, &args);
+    const size_t list_size = kernel->list ? heed_cuda_list_bytes(&args) : 1;
+    args.changes.lists = test_calloc(list_size, 1);
+    memset(args.changes.lists, 0xff, list_size);
+    bool fine = !kernel->list || launch_list(it, kernel, &args);
+    if (fine)
+        fine = it->splits > 1 ? launch_split(it, kernel, &args) : launch_main(it, kernel, &args);
+    test_free(args.changes.lists);
     test_free(args.partial);
     test_free(args.partial_lse);
     return fine ? HEED_OK : HEED_ERR_SYSTEM;

@@ -21,7 +21,9 @@ typedef struct emulated {
     unsigned runs;
     uint64_t conflicts; /* of all runs */
     uint64_t passes;
-    bool stopped; /* by the emulator */
+    uint64_t listed;    /* tiles on the lists that it was given, */
+    uint64_t all_tiles; /* and how many there were in all */
+    bool stopped;       /* by the emulator */
     char worst[EMULATOR_TEXT_SIZE];
 } emulated;
 

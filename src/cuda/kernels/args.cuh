@@ -47,6 +47,9 @@ typedef struct heed_cuda_changes {
     const int *starts; /* of queries, likewise */
     long long start_stride;
     heed_cuda_source sources[HEED_CUDA_SOURCES];
+    unsigned *lists;              /* of tiles (tile_list.cuh), each for one block of rows of so */
+    heed_cuda_divisor list_heads; /* many key/value heads; */
+    unsigned list_tiles;          /* it has room for so many */
 } heed_cuda_changes;
 
 typedef struct heed_cuda_args {

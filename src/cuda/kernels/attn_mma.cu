@@ -100,16 +100,19 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
  * that is loaded meanwhile have all their rows. */
 HEED_DEVICE u32 main_steps(const walk *w)
 {
-    u32 whole = w->args->seq_k / HEED_TILE_KEYS;
+    u32 whole = HEED_LISTS ? w->at.tile_end : w->args->seq_k / HEED_TILE_KEYS;
     whole = own_tiles(&w->at, whole < w->at.tile_end ? whole : w->at.tile_end);
     whole = whole > HEED_STAGES - 1 + K_AHEAD ? whole - (HEED_STAGES - 1 + K_AHEAD) : 0;
     return whole < w->full ? whole : w->full;
 }
 
+/* Do tiles that need a mask come first? */
+#define MASKED_FIRST (HEED_HIDES_FIRST || HEED_LISTS)
+
 /* Does tile j need a mask? */
 HEED_DEVICE int is_partial(const walk *w, u32 j)
 {
-    return (HEED_HIDES_FIRST && j < late_tiles(w->args, &w->at)) || j >= w->full;
+    return (MASKED_FIRST && j < late_tiles(w->args, &w->at)) || j >= w->full;
 }
 
 HEED_DEVICE u32 stage_of(const walk *w, u32 j)
@@ -134,17 +137,28 @@ HEED_DEVICE tile_source direct_source(const walk *w, const u8 *rows, i64 stride,
 
 #endif
 
+/* Tiles of a list are anywhere: a stream begins at the first key for each anew. */
+HEED_DEVICE void find_listed_tile(const walk *w, tile_stream *stream, i64 stride, u32 j)
+{
+    if (HEED_LISTS)
+        stream->from += (i64)tile_key(&w->at, j) * stride;
+}
+
 /* The group's tiles of K come in the order of @j, each once, and so do those of V. */
 HEED_DEVICE void stream_k(walk *w, u32 j, const int whole)
 {
-    tile_stream_load(&w->k_stream, stage_of(w, j), 2 * w->args->k_stride.seq,
+    tile_stream listed = w->k_stream, *stream = HEED_LISTS ? &listed : &w->k_stream;
+    find_listed_tile(w, stream, 2 * w->args->k_stride.seq, j);
+    tile_stream_load(stream, stage_of(w, j), 2 * w->args->k_stride.seq,
                      HEED_KEY_GROUPS * HEED_TILE_KEYS, w->args->seq_k - tile_key(&w->at, j), whole,
                      HEED_TILE_KEYS, HEED_DIM_QK, QK_PAD, GROUP_THREADS, w->at.thread);
 }
 
 HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
 {
-    tile_stream_load(&w->v_stream, stage_of(w, j) + K_BYTES, 2 * w->args->v_stride.seq,
+    tile_stream listed = w->v_stream, *stream = HEED_LISTS ? &listed : &w->v_stream;
+    find_listed_tile(w, stream, 2 * w->args->v_stride.seq, j);
+    tile_stream_load(stream, stage_of(w, j) + K_BYTES, 2 * w->args->v_stride.seq,
                      HEED_KEY_GROUPS * HEED_TILE_KEYS, w->args->seq_k - tile_key(&w->at, j), whole,
                      HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
 }
@@ -267,7 +281,7 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 {
     u32 j = 0;
     HEED_NO_UNROLL
-    for (; HEED_HIDES_FIRST && j < late_tiles(w->args, &w->at); j++)
+    for (; MASKED_FIRST && j < late_tiles(w->args, &w->at); j++)
         step(w, st, j, 0, aligned);
     if (aligned) {
         u32 steps = main_steps(w);
@@ -326,7 +340,7 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
     if (w->tiles > 0)
         score(w, even, &bases[0], 0, 0);
     HEED_NO_UNROLL
-    for (; HEED_HIDES_FIRST && j < late_tiles(w->args, &w->at); j += 2)
+    for (; MASKED_FIRST && j < late_tiles(w->args, &w->at); j += 2)
         two_steps(w, st, even, odd, bases, j, aligned);
     if (aligned) {
         u32 steps = main_steps(w);
@@ -354,10 +368,9 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     w->kv_lanes = ptx_keep(tile_lane(QK_PAD, at->lane / 16 * 8 + at->lane % 8, at->lane / 8 % 2) |
                            tile_lane(V_PAD, at->lane % 16, at->lane / 16) << 16);
     i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
-    w->k_stream = tile_stream_of(w->k + tile_key(at, 0) * k_row, k_row, HEED_TILE_KEYS, QK_PAD,
-                                 at->thread);
-    w->v_stream = tile_stream_of(w->v + tile_key(at, 0) * v_row, v_row, HEED_TILE_KEYS, V_PAD,
-                                 at->thread);
+    u32 first = HEED_LISTS ? 0 : tile_key(at, 0);
+    w->k_stream = tile_stream_of(w->k + first * k_row, k_row, HEED_TILE_KEYS, QK_PAD, at->thread);
+    w->v_stream = tile_stream_of(w->v + first * v_row, v_row, HEED_TILE_KEYS, V_PAD, at->thread);
     load_q(w->args, at, w->q_smem, aligned);
     if (ABLATED(ABLATE_NO_STAGING))
         ; /* nothing is */
@@ -441,10 +454,10 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
 {
     walk w;
     state st;
-    if (HEED_STARTS) /* they are read to know where */
+    if (FOUND_LATE) /* what is read says where */
         ptx_griddepcontrol_wait();
     locate(&w, args);
-    if (!HEED_STARTS)
+    if (!FOUND_LATE)
         ptx_griddepcontrol_wait();
     ptx_griddepcontrol_launch();
     u32 begin = delay_begin();

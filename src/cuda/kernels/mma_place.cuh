@@ -8,6 +8,9 @@
 #include "order.cuh"
 #include "tile.cuh"
 
+#define LIST_ROWS HEED_BLOCK_ROWS
+#include "tile_list.cuh"
+
 /* Rows that a group loads at a time. */
 #define STRIDED_ROWS (GROUP_THREADS / tile_page(QK_PAD))
 
@@ -23,6 +26,11 @@ typedef struct place {
     u32 split;
     u32 row;                             /* the block's first */
     u32 tile_begin, tile_full, tile_end; /* tiles of keys; those before tile_full need no mask */
+#if HEED_LISTS
+    listed_tiles
+        listed;        /* which the numbers of tiles are places in; of them, so many that need a */
+    u32 listed_masked; /* mask come first */
+#endif
 } place;
 
 /* Blocks are numbered by split first. */
@@ -34,9 +42,25 @@ HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
     at->split = number - index * args->splits.value;
     at->head = found.head;
     at->row = found.block * HEED_BLOCK_ROWS;
+#if HEED_LISTS
+    at->listed = find_listed(args, found.head, found.block, &at->tile_end, &at->listed_masked);
+#endif
     at->batch = divide(at->head, args->heads_kv);
     at->head_kv = at->head - at->batch * args->heads_kv.value;
 }
+
+#if HEED_LISTS
+
+/* Of the listed tiles those of the block's share. */
+HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
+{
+    u32 share = divide(at->tile_end + args->splits.value - 1, args->splits);
+    u32 end = (at->split + 1) * share;
+    at->tile_begin = at->split * share;
+    at->tile_full = at->tile_end = at->tile_end < end ? at->tile_end : end;
+}
+
+#else
 
 /* The tiles of keys that the block's rows look at. */
 HEED_DEVICE tile_range block_tiles(const heed_cuda_args *args, const place *at)
@@ -62,6 +86,8 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
     }
 }
 
+#endif
+
 /* How many of the block's tiles up to @end are this group's: every HEED_KEY_GROUPS-th. */
 HEED_DEVICE u32 own_tiles(const place *at, u32 end)
 {
@@ -69,16 +95,28 @@ HEED_DEVICE u32 own_tiles(const place *at, u32 end)
     return end > begin ? (end - begin + HEED_KEY_GROUPS - 1) / HEED_KEY_GROUPS : 0;
 }
 
-/* So many of them, the first ones, need a mask that hides first keys. */
+/* So many of them, the first ones, need a mask that hides first keys, or any. */
 HEED_DEVICE u32 late_tiles(const heed_cuda_args *args, const place *at)
 {
+#if HEED_LISTS
+    u32 whole = at->listed_masked;
+    (void)args;
+#else
     u32 whole = HEED_HIDES_FIRST ? block_tiles(args, at).full_begin : 0;
+#endif
     return own_tiles(at, whole < at->tile_end ? whole : at->tile_end);
 }
 
+/* The first key of the group's tile @j; past the last tile any key may be. */
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
 {
-    return (at->tile_begin + at->group + j * HEED_KEY_GROUPS) * HEED_TILE_KEYS;
+    u32 tile = at->tile_begin + at->group + j * HEED_KEY_GROUPS;
+#if HEED_LISTS
+    tile = tile < at->tile_end ? tile : at->tile_end - 1;
+    return listed_key(&at->listed, tile, at->listed_masked);
+#else
+    return tile * HEED_TILE_KEYS;
+#endif
 }
 
 HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)

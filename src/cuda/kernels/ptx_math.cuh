@@ -24,6 +24,14 @@ HEED_DEVICE u32 ptx_permute(u32 x, u32 y, u32 which)
     return r;
 }
 
+/* popc.b32: how many bits are 1. */
+HEED_DEVICE u32 ptx_popc(u32 x)
+{
+    u32 r;
+    asm("popc.b32 %0, %1;" : "=r"(r) : "r"(x));
+    return r;
+}
+
 /* The same value, with its origin hidden from the compiler, which then keeps it in a register
  * instead of computing it again. */
 HEED_DEVICE u32 ptx_keep(u32 x)

@@ -148,4 +148,14 @@ HEED_DEVICE int ptx_vote_any(int x)
     return r;
 }
 
+/* vote.sync.ballot: bit i is 1 if @x is other than 0 in lane i. */
+HEED_DEVICE u32 ptx_vote_ballot(int x)
+{
+    u32 r;
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }"
+                 : "=r"(r)
+                 : "r"(x));
+    return r;
+}
+
 #endif /* HEED_PTX_WARP_CUH */

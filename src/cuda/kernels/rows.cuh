@@ -45,6 +45,14 @@ typedef struct key_range {
 #define HEED_STARTS 0
 #endif
 
+/* Does heed_list() say which tiles steps leave to a block (tile_list.cuh)? */
+#ifndef HEED_LISTS
+#define HEED_LISTS 0
+#endif
+
+/* Are tiles found by what is read, so that the launch ahead must have ended? */
+#define FOUND_LATE (HEED_STARTS || HEED_LISTS)
+
 HEED_DEVICE u32 clip_key(const heed_cuda_args *args, i64 key)
 {
     if (key < 0)

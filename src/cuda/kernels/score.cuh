@@ -17,8 +17,9 @@
  *     is_near        is STEP_FAR wrong for the tile?
  *     is_visible     does the row see the key? HEED_HIDES
  *
- * and STEPS_READ_AHEAD, whether score_tile_of can read elements of all the lane's keys, and
- * STEPS_RISE, whether STEP_FAR makes a difference.
+ * with HEED_LISTS what sight.cuh says, for STEPS_SEEN steps, and STEPS_READ_AHEAD, whether
+ * score_tile_of can read elements of all the lane's keys, and STEPS_RISE, whether STEP_FAR makes a
+ * difference.
  *
  * Keys are told by the tile that they are in, the lane's first key within the tile, and an offset
  * @c from there, a constant. @whole: all keys of the tile exist. @how has bits:
@@ -27,6 +28,7 @@
  *                 time
  *     STEP_AHEAD  score_tile_of() reads elements of all the lane's keys, so that they are on their
  *                 way while other work goes on; with STEP_PAIRS
+ *     STEP_SEEN   steps hide no key of the tile from any row of the block
  *     STEP_FAR    what rises evenly with the key is in the base as it is at the lane's first key
  *
  * Here is what the printed steps call.
@@ -63,6 +65,7 @@
 #define STEP_PAIRS 1
 #define STEP_AHEAD 2
 #define STEP_FAR 4
+#define STEP_SEEN (HEED_LISTS ? 8 : 0)
 
 #define LOG2_E 1.44269504088896f
 
@@ -415,6 +418,9 @@ HEED_DEVICE int step_any(const step_ahead *of)
 #define STEP_KEYS 32
 #endif
 
+#if HEED_LISTS
+#include "sight.cuh"
+#endif
 #include "program.cuh"
 
 /* Which of the lane's keys comes as number @n? Bits that are side by side follow each other: else

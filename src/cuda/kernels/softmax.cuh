@@ -122,7 +122,7 @@ HEED_DEVICE void ready_tile_row(lane_rows *own, tile_rows *rows, int i, const in
 #if HEED_MODIFIES || HEED_HIDES
     score_tile_ready(&rows->at[i], how);
     if (KNOWS_UNSEEN)
-        own->seen[i] |= is_any_visible(&rows->at[i], how);
+        own->seen[i] |= how & STEP_SEEN ? 1 : is_any_visible(&rows->at[i], how);
 #else
     (void)own;
     (void)rows;
@@ -145,7 +145,7 @@ HEED_DEVICE void modify_row_so(const heed_cuda_args *args, const score_row *row,
         float *score = &s[i / 2][j / 2][i % 2 * 2 + j % 2];
         if (HEED_MODIFIES)
             *score = score_of(args, row, at, *score, c, whole, how);
-        if (HEED_HIDES && !is_visible(args, row, at, c, whole, how))
+        if (HEED_HIDES && !(how & STEP_SEEN) && !is_visible(args, row, at, c, whole, how))
             *score = -ptx_infinity();
     }
 }
@@ -182,7 +182,7 @@ HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
                                float s[ROWS16][KEYS8][4], tile_bases *bases, u32 key,
                                const int whole)
 {
-    const int how = (HEED_PAIRS ? STEP_PAIRS : 0) | (whole ? STEP_FAR : 0);
+    const int how = (HEED_PAIRS ? STEP_PAIRS : 0) | (whole ? STEP_FAR | STEP_SEEN : 0);
     lane_rows own;
     tile_rows rows;
     HEED_UNROLL

@@ -31,6 +31,8 @@ typedef long long i64;
 #else
 #define HEED_ENTRY(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #endif
+/* The same of a kernel beside the one that a cap on registers is meant for. */
+#define HEED_ENTRY_BESIDE(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
 /* The same of a kernel whose blocks come in pairs, clusters of two along x. */
 #define HEED_ENTRY_PAIR(threads, blocks) HEED_ENTRY(threads, blocks) __cluster_dims__(2, 1, 1)
 /* Before "const" and the argument struct of a kernel: it is read where it lies. */
@@ -44,6 +46,7 @@ typedef long long i64;
 #define HEED_DEVICE static inline __attribute__((unused))
 #define HEED_RARE HEED_DEVICE
 #define HEED_ENTRY(threads, blocks) static __attribute__((unused)) void
+#define HEED_ENTRY_BESIDE(threads) HEED_ENTRY(threads, 1)
 #define HEED_ENTRY_PAIR(threads, blocks) HEED_ENTRY(threads, blocks)
 #define HEED_GRID_CONSTANT
 #define HEED_UNROLL

@@ -234,14 +234,14 @@ HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const int of_k, plac
     tiles t = tiles_of(m, of_k);
     at->rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at->row_group = 0;
-    if (HEED_STARTS) /* they are read to know where */
+    if (FOUND_LATE) /* what is read says where */
         ptx_griddepcontrol_wait();
     find_place(m, at, item_number(0));
-    if (m->ahead && !HEED_STARTS) {
+    if (m->ahead && !FOUND_LATE) {
         fetch_tiles(m, &t, at, of_k);
         rehearse(m, &t, at, of_k);
     }
-    if (!HEED_STARTS)
+    if (!FOUND_LATE)
         ptx_griddepcontrol_wait();
     if (EARLY)
         ptx_griddepcontrol_launch();
@@ -277,7 +277,7 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
     ring all = { 0, 0 }, next = { 0, 0 };
     at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at.row_group = 0;
-    if (HEED_STARTS)
+    if (FOUND_LATE)
         ptx_griddepcontrol_wait();
     for (u32 round = 0, number; has_item(&m->args, round, number = item_number(round)); round++) {
         find_place(m, &at, number);

@@ -7,8 +7,10 @@
 
 #include "order.cuh"
 #include "ptx_hopper.cuh"
-#include "score.cuh"
 #include "wgmma_sizes.cuh"
+
+#define LIST_ROWS BLOCK_ROWS
+#include "tile_list.cuh"
 
 /* So many of the block's tiles are to be cleaned, those that a mask cuts through. Where steps may
  * hide any key, all of them would have to be: none is, and rows that meet what is not finite are
@@ -32,11 +34,40 @@ typedef struct place {
     u32 masked; /* so many that need a mask */
     u32 passed; /* with HEED_OWN_TILES 2: so many none of the warpgroup's rows sees, */
     u32 cut;    /* and up to here its rows need a mask */
-#if HEED_HIDES_FIRST
+#if HEED_LISTS
+    listed_tiles listed;
+#elif HEED_HIDES_FIRST
     u32 begin; /* the tile with the lowest keys; */
     u32 late;  /* of those that need a mask, so many where that hides first keys */
 #endif
 } place;
+
+#if HEED_LISTS
+
+/* Finds the tiles of the block's rows, from @first to @last; the warpgroup's look at all of them.
+ */
+HEED_DEVICE void find_tiles(const heed_cuda_args *args, place *at, u32 first, u32 last)
+{
+    (void)last;
+    at->listed = find_listed(args, at->head, first / BLOCK_ROWS, &at->tiles, &at->masked);
+    at->passed = 0;
+    at->cut = at->masked;
+}
+
+/* The first key of tile @j, in the order in which they are walked through. */
+HEED_DEVICE u32 tile_key(const place *at, u32 j)
+{
+    return listed_key(&at->listed, j, at->masked);
+}
+
+/* Tiles are not fetched ahead of where they are found. */
+HEED_DEVICE u32 first_tile(const place *at)
+{
+    (void)at;
+    return 0;
+}
+
+#else
 
 /* The tile with the lowest keys. */
 HEED_DEVICE u32 first_tile(const place *at)
@@ -75,19 +106,10 @@ HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
 #endif
 }
 
-/* Goes to an item; thread, warpgroup and lane are known. */
-HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 number)
+/* Finds the tiles of the block's rows, from @first to @last, and which of them are the warpgroup's.
+ */
+HEED_DEVICE void find_tiles(const heed_cuda_args *args, place *at, u32 first, u32 last)
 {
-    const heed_cuda_args *args = &m->args;
-    item found = find_item(args, number);
-    u32 first = found.block * BLOCK_ROWS, last = first + BLOCK_ROWS - 1;
-    last = last < args->rows ? last : args->rows - 1;
-    at->head = found.head;
-    at->batch = divide(found.head, args->heads_kv);
-    u32 head = found.head - at->batch * args->heads_kv.value;
-    at->head_q = head * args->group.value;
-    at->head_kv = divide(head, m->share);
-    at->row = first + at->row_group * GROUP_ROWS;
     tile_range all = visible_tiles(args, at->batch, first, last, HEED_TILE_KEYS);
     at->tiles = all.end - all.begin;
     u32 full = all.full_end;
@@ -117,6 +139,24 @@ HEED_DEVICE u32 tile_key(const place *at, u32 j)
 #else
     return (at->tiles - 1 - j) * HEED_TILE_KEYS;
 #endif
+}
+
+#endif
+
+/* Goes to an item; thread, warpgroup and lane are known. */
+HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 number)
+{
+    const heed_cuda_args *args = &m->args;
+    item found = find_item(args, number);
+    u32 first = found.block * BLOCK_ROWS, last = first + BLOCK_ROWS - 1;
+    last = last < args->rows ? last : args->rows - 1;
+    at->head = found.head;
+    at->batch = divide(found.head, args->heads_kv);
+    u32 head = found.head - at->batch * args->heads_kv.value;
+    at->head_q = head * args->group.value;
+    at->head_kv = divide(head, m->share);
+    at->row = first + at->row_group * GROUP_ROWS;
+    find_tiles(args, at, first, last);
 }
 
 /* Row g (@h 0) or g + 8 (1) of the warp. */

@@ -284,6 +284,58 @@ static void test_misaligned_pointers(void **state)
     expect_slow_path(DECODING);
 }
 
+#define DOCUMENTS " array=doc:i32:2x9000 visible=doc[batch,q]==doc[batch,k]"
+
+/* Tiles are listed in the workspace, behind parts that are to be merged, by a launch ahead of the
+ * kernel that goes through them; of each element of the batch, since its heads see the same. */
+static void expect_lists(const trial *t, const heed_buffers *buffers, int64_t batch)
+{
+    assert_int_equal(trial_execute(t, buffers), 2);
+    heed_cuda_args list = trial_args(&trial_launches[0]), args = trial_args(&trial_launches[1]);
+    const char *begin = (const char *)list.changes.lists, *workspace = buffers->workspace;
+    assert_string_equal(trial_launches[0].function, "heed_list");
+    assert_string_equal(trial_launches[1].function, "heed_attend");
+    assert_int_equal(trial_launches[0].grid[0], batch * args.blocks);
+    assert_int_equal(trial_launches[0].block[0], HEED_CUDA_LIST_THREADS);
+    assert_int_equal(trial_launches[0].smem, HEED_CUDA_LIST_SMEM);
+    assert_ptr_equal(args.changes.lists, list.changes.lists);
+    size_t parts = args.splits.value == 1
+                       ? 0
+                       : (size_t)args.heads * args.rows * args.splits.value * (128 + 1) * 4;
+    assert_ptr_equal(begin, workspace + parts);
+    assert_true(parts + heed_cuda_list_bytes(&args) <= buffers->workspace_size);
+}
+
+static void test_lists_of_tiles(void **state)
+{
+    static const struct {
+        const char *spec;
+        int64_t batch;
+    } cases[] = { { PLAIN DOCUMENTS, 2 }, { DECODING DOCUMENTS, 1 } };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        trial t = trial_make(cases[i].spec);
+        t.buffers.arrays[0] = t.buffers.k;
+        expect_lists(&t, &t.buffers, cases[i].batch);
+        heed_buffers shifted = t.buffers;
+        shifted.q = (const char *)shifted.q + 2;
+        expect_lists(&t, &shifted, cases[i].batch);
+        assert_true(is_fallback(&trial_launches[1]));
+        trial_end(&t);
+    }
+}
+
+/* A mask has too many elements to look at them ahead. */
+static void test_masks_have_no_lists(void **state)
+{
+    trial t = trial_make(PLAIN " shown=bits:q");
+    (void)state;
+    t.buffers.shown = t.buffers.k;
+    assert_int_equal(trial_execute(&t, &t.buffers), 1);
+    assert_null(trial_args(&trial_launches[0]).changes.lists);
+    trial_end(&t);
+}
+
 /* LSE and the rest need no more than their own alignment. */
 static void test_lse_at_any_float(void **state)
 {
@@ -350,6 +402,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_counters_of_workspaces, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_counters_among_threads, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_misaligned_pointers, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_lists_of_tiles, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_masks_have_no_lists, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lse_at_any_float, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_strides_that_break_16_bytes, scene_reset, scene_check),
     };
