@@ -54,7 +54,7 @@ HEED_DEVICE listed_tiles find_listed(const heed_cuda_args *args, u32 head, u32 b
     return found;
 }
 
-/* The first key of tile @j, of which the first @masked ones need a mask. */
+/* The first key of tile @j. The first @masked tiles need a mask. */
 HEED_DEVICE u32 listed_key(const listed_tiles *of, u32 j, u32 masked)
 {
     return ptx_ld_ahead_4(of->list + (j < masked ? LIST_HEAD + j : of->end - j));
