@@ -19,7 +19,7 @@ define ctest
 		scripts/not-run.sh build/release/cli/heed; exit $$status
 endef
 
-.PHONY: build run test test-all test-rest test-gpu bench lint install dist fuzz coverage asan tsan valgrind clean help
+.PHONY: build run test test-all test-rest test-gpu bench lint install wheel dist fuzz coverage asan tsan valgrind clean help
 
 build: ## build the library and the command line into build/release
 	$(REQUIRE) build
@@ -65,6 +65,12 @@ install: ## install under PREFIX (default /usr/local), below DESTDIR if that is 
 	$(call build,release)
 	@cmake --install build/release --prefix "$(PREFIX)"
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+
+wheel: ## build the Python package, heed-attention, into build/wheel
+	$(REQUIRE) wheel
+	@python3 -m venv build/wheel/env
+	@build/wheel/env/bin/pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	@ls build/wheel/*.whl
 
 dist: ## pack a tarball that runs on any Linux with glibc 2.36 or later, and try it
 	$(REQUIRE) build

@@ -15,6 +15,9 @@ if(HEED_GIT AND NOT DEFINED ENV{SOURCE_DATE_EPOCH})
 endif()
 string(TIMESTAMP heed_epoch "%s" UTC)
 
+if(NOT HEED_TOOLS)
+    return() # the tarball has the command line
+endif()
 set(heed_dist_name "heed-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
 add_custom_target(dist
     COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DSOURCE=${PROJECT_SOURCE_DIR}"

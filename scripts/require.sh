@@ -23,6 +23,12 @@ test        libcmocka-dev       library:cmocka                   the unit tests
 test        python3             command:python3                  tests of the layering and of the tools
 test        python3-numpy       python:numpy                     tests of the tools and the Python rivals
 test        valgrind            command:valgrind                 finds memory errors
+wheel       gcc                 command:cc                       the C compiler
+wheel       libc6-dev           header:stdio.h                   the C library's headers
+wheel       make                command:make                     runs the build
+wheel       pkg-config          command:pkg-config               finds libraries
+wheel       libmd-dev           library:libmd                    SHA-256, for the cache of compiled kernels
+wheel       python3-venv        python:ensurepip                 the environment that the wheel is built in
 lint        clang-format        command:clang-format             checks the format
 lint        clang-tidy          command:clang-tidy               analyses the C code
 lint        cppcheck            command:cppcheck                 analyses the C code

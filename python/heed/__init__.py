@@ -1,0 +1,47 @@
+"""heed: fused attention for CPUs and NVIDIA GPUs.
+
+>>> import heed
+>>> o = heed.attention(q, k, v, causal=True)
+
+heed.attention() takes arrays of NumPy, PyTorch and everything with DLPack. heed.Problem, heed.Plan
+and heed.Context are the library's own steps: describe, plan, execute. docs/python.md has more.
+"""
+
+from ._attention import attention
+from ._errors import (
+    ArgumentTypeError,
+    CorruptError,
+    DeviceError,
+    HeedError,
+    InvalidError,
+    LostError,
+    NoMemoryError,
+    NoWisdomError,
+    SystemCallError,
+    UnsupportedError,
+)
+from ._library import VERSION as __version__
+from ._plan import Context, Plan, Problem
+
+__all__ = [
+    "ArgumentTypeError",
+    "Context",
+    "CorruptError",
+    "DeviceError",
+    "HeedError",
+    "InvalidError",
+    "LostError",
+    "NoMemoryError",
+    "NoWisdomError",
+    "Plan",
+    "Problem",
+    "SystemCallError",
+    "UnsupportedError",
+    "__version__",
+    "attention",
+]
+
+for _name in __all__:  # where programs find them, and what tracebacks say
+    if callable(globals()[_name]):
+        globals()[_name].__module__ = __name__
+del _name

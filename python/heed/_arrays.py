@@ -1,0 +1,270 @@
+"""Arrays of NumPy, PyTorch, CuPy and others: where their elements are, without copying them.
+
+NumPy arrays and torch tensors are read by their attributes, everything else by DLPack
+(https://dmlc.github.io/dlpack/latest/c_api.html).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+from ._errors import ArgumentTypeError, InvalidError
+
+
+class View(NamedTuple):
+    """The elements of an array."""
+
+    pointer: int
+    shape: Tuple[int, ...]
+    strides: Tuple[int, ...]  # in elements
+    dtype: str  # "f32", "f16", "bf16", "i32" or "bool"
+    device: str  # "cpu" or "cuda:N"
+    array: Any
+    keeper: Any  # keeps the memory alive
+
+
+# ---- NumPy ---------------------------------------------------------------------------------------
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+class _Interface(ctypes.Structure):
+    """NumPy's PyArrayInterface, which __array_struct__ has: a tenth of the time of its dict."""
+
+    _fields_ = [
+        ("two", ctypes.c_int),
+        ("nd", ctypes.c_int),
+        ("typekind", ctypes.c_char),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("descr", ctypes.c_void_p),
+    ]
+
+
+_DATA_AT = _Interface.data.offset
+_address_at = ctypes.c_void_p.from_address
+
+
+def numpy_pointer(x: Any) -> int:
+    """Where the elements of a NumPy array begin."""
+    capsule = x.__array_struct__
+    return _address_at(_pointer_of(capsule, None) + _DATA_AT).value or 0
+
+
+_NUMPY_TYPES = {
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int32": "i32",
+    "bool": "bool",
+}
+
+
+def _refuse_dtype(name: str, dtype: object) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"{name}: dtype {dtype} is not one of float32, float16, bfloat16, int32 and bool"
+    )
+
+
+_known_types: Dict[Any, str] = {}  # by NumPy's dtype, whose name takes a microsecond
+
+
+def _numpy_type(name: str, dtype: Any) -> str:
+    found = _known_types.get(dtype)
+    if found is None:
+        found = _NUMPY_TYPES.get(dtype.name)
+        if found is None or not dtype.isnative:
+            raise _refuse_dtype(name, dtype)
+        _known_types[dtype] = found
+    return found
+
+
+def _of_numpy(name: str, x: Any) -> View:
+    dtype = _numpy_type(name, x.dtype)
+    unit = x.dtype.itemsize
+    for stride in x.strides:
+        if stride % unit:
+            raise InvalidError(
+                f"{name}: a stride of {stride} bytes is no multiple of the element's {unit}"
+            )
+    strides = tuple(stride // unit for stride in x.strides)
+    return View(numpy_pointer(x), x.shape, strides, dtype, "cpu", x, x)
+
+
+# ---- PyTorch -------------------------------------------------------------------------------------
+
+_TORCH_TYPES = {
+    "torch.float32": "f32",
+    "torch.float16": "f16",
+    "torch.bfloat16": "bf16",
+    "torch.int32": "i32",
+    "torch.bool": "bool",
+}
+
+
+def _of_torch(name: str, x: Any) -> View:
+    torch = sys.modules["torch"]
+    if x.requires_grad and torch.is_grad_enabled():
+        raise InvalidError(
+            f"{name}: the tensor requires a gradient, which heed does not compute; call under "
+            "torch.no_grad(), or pass tensor.detach()"
+        )
+    if x.layout is not torch.strided:
+        raise ArgumentTypeError(f"{name}: a tensor of layout {x.layout} has no strides")
+    dtype = _TORCH_TYPES.get(str(x.dtype))
+    if dtype is None:
+        raise _refuse_dtype(name, x.dtype)
+    kind = x.device.type
+    if kind not in ("cpu", "cuda"):
+        raise ArgumentTypeError(f"{name}: heed has no kernels for device {x.device}")
+    device = "cpu" if kind == "cpu" else f"cuda:{x.device.index}"
+    return View(x.data_ptr(), tuple(x.shape), tuple(x.stride()), dtype, device, x, x)
+
+
+# ---- DLPack --------------------------------------------------------------------------------------
+
+
+class _Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_int)]
+
+
+class _DataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("ndim", ctypes.c_int),
+        ("dtype", _DataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+# (code, bits) of DLDataType, and devices of DLDeviceType: host, CUDA, pinned and managed memory.
+_DLPACK_TYPES = {(2, 32): "f32", (2, 16): "f16", (4, 16): "bf16", (0, 32): "i32", (6, 8): "bool"}
+_DLPACK_CPU, _DLPACK_CUDA = (1, 3), (2, 13)
+
+
+def _dense(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def _of_dlpack(name: str, x: Any) -> View:
+    kind, number = x.__dlpack_device__()
+    if kind not in _DLPACK_CPU + _DLPACK_CUDA:
+        raise ArgumentTypeError(f"{name}: heed has no kernels for DLPack's device type {kind}")
+    # On CUDA the producer makes its work visible to the legacy default stream, heed's own default.
+    capsule = x.__dlpack__(stream=1) if kind in _DLPACK_CUDA else x.__dlpack__()
+    tensor = ctypes.cast(_pointer_of(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    strides = (
+        tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else _dense(shape)
+    )
+    dtype = _DLPACK_TYPES.get((tensor.dtype.code, tensor.dtype.bits))
+    if dtype is None or tensor.dtype.lanes != 1:
+        raise _refuse_dtype(name, (tensor.dtype.code, tensor.dtype.bits))
+    device = "cpu" if kind in _DLPACK_CPU else f"cuda:{number}"
+    pointer = (tensor.data or 0) + tensor.byte_offset
+    return View(pointer, shape, strides, dtype, device, x, capsule)
+
+
+# ---- All of them ---------------------------------------------------------------------------------
+
+
+def library_of(x: Any) -> str:
+    """The name of the library that an array is of, such as "numpy"."""
+    return type(x).__module__.partition(".")[0]
+
+
+def _is_array(x: Any) -> bool:
+    return "numpy" in sys.modules and isinstance(x, sys.modules["numpy"].ndarray)
+
+
+def _is_tensor(x: Any) -> bool:
+    return "torch" in sys.modules and isinstance(x, sys.modules["torch"].Tensor)
+
+
+def view(name: str, x: Any) -> View:
+    """Where the elements of @x are. The argument is called @name in errors."""
+    if _is_array(x):
+        return _of_numpy(name, x)
+    if _is_tensor(x):
+        return _of_torch(name, x)
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        return _of_dlpack(name, x)
+    raise ArgumentTypeError(
+        f"{name}: {type(x).__name__} is no array of NumPy, no tensor of PyTorch, and has no "
+        "__dlpack__"
+    )
+
+
+def numpy_signature(*arrays: Any) -> Optional[Tuple[Any, ...]]:
+    """Shapes, strides and types of arrays that are all NumPy's: what a call that went well can be
+    known by. None: one of them is something else, or a subclass."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    signature: Tuple[Any, ...] = ()
+    for x in arrays:
+        if type(x) is not numpy.ndarray:
+            return None
+        signature += (x.shape, x.strides, x.dtype)
+    return signature
+
+
+def require_writable(name: str, x: View) -> None:
+    """Raise unless the elements may be written."""
+    if _is_array(x.array) and not x.array.flags.writeable:
+        raise InvalidError(f"{name}: the array is read-only")
+    if library_of(x.array) in ("jax", "jaxlib"):
+        raise ArgumentTypeError(f"{name}: arrays of JAX cannot be written")
+
+
+def empty(like: View, shape: Tuple[int, ...], dtype: str) -> Any:
+    """A new array of @like's library, on its device, of @dtype, which is "f32", "bytes" or like's."""
+    if _is_array(like.array):
+        numpy = sys.modules["numpy"]
+        types = {"f32": numpy.float32, "bytes": numpy.uint8}
+        return numpy.empty(shape, like.array.dtype if dtype == like.dtype else types[dtype])
+    if _is_tensor(like.array):
+        torch = sys.modules["torch"]
+        types = {"f32": torch.float32, "bytes": torch.uint8}
+        return like.array.new_empty(
+            shape, dtype=like.array.dtype if dtype == like.dtype else types[dtype]
+        )
+    if library_of(like.array) == "cupy":
+        cupy = sys.modules["cupy"]
+        types = {"f32": cupy.float32, "bytes": cupy.uint8}
+        with cupy.cuda.Device(int(like.device[5:])):
+            return cupy.empty(shape, like.array.dtype if dtype == like.dtype else types[dtype])
+    raise ArgumentTypeError(
+        f"out: heed cannot make arrays of {library_of(like.array)}; pass one as out="
+    )
+
+
+def stream_of(like: View) -> int:
+    """The stream that @like's library works on; 0: the legacy default stream, or a CPU."""
+    if like.device == "cpu":
+        return 0
+    if _is_tensor(like.array):
+        stream: int = sys.modules["torch"].cuda.current_stream(like.array.device).cuda_stream
+        return stream
+    if library_of(like.array) == "cupy":
+        pointer: int = sys.modules["cupy"].cuda.get_current_stream().ptr
+        return pointer
+    return 0

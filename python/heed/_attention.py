@@ -1,0 +1,384 @@
+"""heed.attention(): one call, with the plan found or made."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import OrderedDict
+from ctypes import sizeof
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+
+from . import _library as c
+from ._arrays import View, empty, numpy_signature, require_writable, view
+from ._errors import ArgumentTypeError, InvalidError
+from ._plan import TYPES, Plan, Problem, context_of
+
+#: Where batch, sequence and heads are in a layout; the head dim is last.
+LAYOUTS = {"bshd": (0, 1, 2), "bhsd": (0, 2, 1), "sbhd": (1, 0, 2)}
+
+_CAUSAL = {"top-left": c.MASK_TOP_LEFT, "bottom-right": c.MASK_BOTTOM_RIGHT}
+
+_PLANS_MAX = 256
+_plans: "OrderedDict[Tuple[Any, ...], Plan]" = OrderedDict()
+_plans_lock = threading.Lock()
+
+
+def _plan_of(key: Tuple[Any, ...], fields: c.Problem, device: str) -> Plan:
+    """The plan that the cache has, or a new one. The least recently used one makes room on a CPU;
+    a GPU's stay, since work that they started may not have ended."""
+    problem = Problem._of(fields)
+    plan = Plan(problem, context_of(device))
+    with _plans_lock:
+        _plans[key] = plan
+        if device == "cpu" and len(_plans) > _PLANS_MAX:
+            for old in list(_plans):
+                if old[0] == "cpu":
+                    del _plans[old]
+                    break
+    return plan
+
+
+def _order(name: str, x: View, layout: Tuple[int, int, int]) -> Tuple[Tuple[int, ...], c.Strides]:
+    """Sizes of batch, sequence, heads and head dim, and strides of the first three."""
+    if len(x.shape) != 4:
+        raise InvalidError(f"{name}: {len(x.shape)} dimensions, where there must be 4")
+    for size in x.shape:
+        if size == 0:
+            raise InvalidError(f"{name}: shape is {x.shape}, where no size may be 0")
+    if x.shape[3] > 1 and x.strides[3] != 1:
+        raise InvalidError(
+            f"{name}: the elements of a head vector are {x.strides[3]} apart, where they must be "
+            "neighbours; pass a contiguous copy"
+        )
+    b, s, h = layout
+    strides = c.Strides(x.strides[b], x.strides[s], x.strides[h])
+    return (x.shape[b], x.shape[s], x.shape[h], x.shape[3]), strides
+
+
+def _require(name: str, size: Tuple[int, ...], index: int, wanted: int, of: str) -> None:
+    if size[index] != wanted:
+        dims = ("batch", "sequence", "heads", "head dim")
+        raise InvalidError(f"{name}: {dims[index]} is {size[index]}, that of {of} {wanted}")
+
+
+def _fill_sizes(
+    fields: c.Problem, q: View, k: View, v: View, layout: Tuple[int, int, int]
+) -> Tuple[int, ...]:
+    """Returns the sizes of O."""
+    q_size, fields.q = _order("q", q, layout)
+    k_size, fields.k = _order("k", k, layout)
+    v_size, fields.v = _order("v", v, layout)
+    for name, x in (("k", k), ("v", v)):
+        if x.dtype != q.dtype:
+            raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, that of q {q.dtype}")
+    _require("k", k_size, 0, q_size[0], "q")
+    _require("k", k_size, 3, q_size[3], "q")
+    for i in range(3):
+        _require("v", v_size, i, k_size[i], "k")
+    fields.type = TYPES[q.dtype]
+    fields.batch, fields.seq_q, fields.heads_q, fields.dim_qk = q_size
+    fields.seq_k, fields.heads_kv, fields.dim_v = k_size[1], k_size[2], v_size[3]
+    return (q_size[0], q_size[1], q_size[2], v_size[3])
+
+
+def _fill_mask(
+    fields: c.Problem,
+    causal: "bool | str",
+    window: Optional[Tuple[Optional[int], Optional[int]]],
+    chunk: Optional[int],
+    align: Optional[str],
+) -> None:
+    if isinstance(causal, str):
+        if causal not in _CAUSAL:
+            raise InvalidError(f"causal: {causal!r} is not True, False, 'top-left' or 'bottom-right'")
+        fields.mask = _CAUSAL[causal]
+    elif causal:
+        if fields.seq_q != fields.seq_k:
+            raise InvalidError(
+                f"causal: True means one thing only where queries ({fields.seq_q}) and keys "
+                f"({fields.seq_k}) are as many; say 'top-left' (PyTorch) or 'bottom-right' "
+                "(FlashAttention)"
+            )
+        fields.mask = c.MASK_TOP_LEFT
+    if align is not None:
+        if align not in _CAUSAL:
+            raise InvalidError(f"align: {align!r} is not 'top-left' or 'bottom-right'")
+        fields.align = c.ALIGN_TOP_LEFT if align == "top-left" else c.ALIGN_BOTTOM_RIGHT
+    elif (window or chunk) and not causal and fields.seq_q != fields.seq_k:
+        raise InvalidError(
+            "align: a window or a chunk needs align='top-left' or 'bottom-right' where queries "
+            f"({fields.seq_q}) and keys ({fields.seq_k}) are not as many"
+        )
+    if window is not None:
+        if len(window) != 2:
+            raise InvalidError(f"window: {window!r} is no pair (left, right)")
+        for side, bit, name in ((0, c.WINDOW_LEFT, "left"), (1, c.WINDOW_RIGHT, "right")):
+            if window[side] is not None:
+                fields.window.sides |= bit
+                setattr(fields.window, name, window[side])
+    fields.chunk = chunk or 0
+
+
+_OPERAND_DATA = {"f32": c.DATA_F32, "f16": c.DATA_F16, "bf16": c.DATA_BF16, "bool": c.DATA_BYTES}
+_OPERAND_DATA["i32"] = c.DATA_I32
+
+
+def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operand:
+    """An operand whose dimensions broadcast to @sizes, pairs of an ALONG_ bit and a size, aligned
+    at the last one. The last must be whole, the others may be 1 or missing."""
+    operand = c.Operand(type=_OPERAND_DATA[x.dtype])
+    if len(x.shape) > len(sizes):
+        raise InvalidError(f"{name}: {len(x.shape)} dimensions, where there may be {len(sizes)}")
+    strides = {}
+    wanted = sizes[len(sizes) - len(x.shape) :]
+    for (bit, size), own, stride in zip(wanted, x.shape, x.strides):
+        if own != size and own != 1:
+            raise InvalidError(
+                f"{name}: shape is {x.shape}, which does not broadcast to "
+                f"{tuple(size for _, size in sizes)}"
+            )
+        if own == size and (size > 1 or bit == sizes[-1][0]):
+            operand.along |= bit
+            strides[bit] = stride
+    last, size = sizes[-1]
+    if not operand.along & last:
+        raise InvalidError(f"{name}: shape is {x.shape}, whose last size must be {size}")
+    if strides[last] != 1 and size > 1:
+        raise InvalidError(f"{name}: elements of the last dimension must be neighbours")
+    operand.strides = c.Strides(
+        strides.get(c.ALONG_BATCH, 0) if last != c.ALONG_BATCH else 0,
+        strides.get(c.ALONG_QUERY, 0) if last != c.ALONG_QUERY else 0,
+        strides.get(c.ALONG_HEAD, 0) if last != c.ALONG_HEAD else 0,
+    )
+    return operand
+
+
+def _fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
+    batch, head = (c.ALONG_BATCH, fields.batch), (c.ALONG_HEAD, fields.heads_q)
+    query, key = (c.ALONG_QUERY, fields.seq_q), (c.ALONG_KEY, fields.seq_k)
+    pairs = (batch, head, query, key)
+    dims = {
+        "bias": pairs,
+        "shown": pairs,
+        "slopes": (batch, head),
+        "sinks": (batch, head),
+        "starts": (batch, query),
+    }
+    names = {"shown": "mask"}
+    for name, x in views.items():
+        setattr(fields, name, _operand(names.get(name, name), x, dims[name]))
+
+
+def _fill_arrays(fields: c.Problem, arrays: Mapping[str, Any]) -> "list[View]":
+    views = []
+    if len(arrays) > c.ARRAYS_MAX:
+        raise InvalidError(f"arrays: {len(arrays)}, where {c.ARRAYS_MAX} are the most")
+    for i, (name, array) in enumerate(arrays.items()):
+        x = view(f"arrays[{name!r}]", array)
+        if not 1 <= len(x.shape) <= c.ARRAY_RANK_MAX:
+            raise InvalidError(
+                f"arrays[{name!r}]: {len(x.shape)} dimensions, where there must be 1 to "
+                f"{c.ARRAY_RANK_MAX}"
+            )
+        if len(name.encode()) >= c.ARRAY_NAME_SIZE:
+            raise InvalidError(
+                f"arrays: the name {name!r} is longer than {c.ARRAY_NAME_SIZE - 1} letters"
+            )
+        step = 1
+        for size, stride in zip(reversed(x.shape), reversed(x.strides)):
+            if size > 1 and stride != step:
+                raise InvalidError(f"arrays[{name!r}]: the array is not dense")
+            step *= size
+        fields.arrays[i].name = name.encode()
+        fields.arrays[i].type = _OPERAND_DATA[x.dtype]
+        fields.arrays[i].rank = len(x.shape)
+        for k, size in enumerate(x.shape):
+            fields.arrays[i].size[k] = size
+        views.append(x)
+    return views
+
+
+def _expression(name: str, text: Optional[str]) -> bytes:
+    encoded = (text or "").encode()
+    if len(encoded) >= c.EXPRESSION_SIZE:
+        raise InvalidError(
+            f"{name}: {len(encoded)} characters, where {c.EXPRESSION_SIZE - 1} are the most"
+        )
+    return encoded
+
+
+def _dense_out(like: View, size: Tuple[int, ...], layout: Tuple[int, int, int]) -> Any:
+    """A new array for O in the layout."""
+    shape = [0, 0, 0, size[3]]
+    for place, of in zip(layout, size[:3]):
+        shape[place] = of
+    return empty(like, tuple(shape), like.dtype)
+
+
+class _Known(NamedTuple):
+    """A call on NumPy arrays that went well: others of the same shapes, strides, types and words
+    need no checks."""
+
+    plan: Plan
+    o_shape: Tuple[int, ...]
+    lse_shape: Optional[Tuple[int, ...]]
+
+    def call(self, q: Any, k: Any, v: Any, out: Any) -> Any:
+        numpy = sys.modules["numpy"]
+        if out is None:
+            out = numpy.empty(self.o_shape, q.dtype)
+        elif not out.flags.writeable:
+            raise InvalidError("out: the array is read-only")
+        lse = None if self.lse_shape is None else numpy.empty(self.lse_shape, numpy.float32)
+        self.plan._run_numpy(q, k, v, out, lse)
+        return out if lse is None else (out, lse)
+
+
+_known: Dict[Tuple[Any, ...], _Known] = {}
+
+
+def _key_of(x: View) -> Tuple[Any, ...]:
+    return (x.shape, x.strides, x.dtype)
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    causal: "bool | str" = False,
+    window: Optional[Tuple[Optional[int], Optional[int]]] = None,
+    chunk: Optional[int] = None,
+    align: Optional[str] = None,
+    softcap: float = 0.0,
+    bias: Any = None,
+    mask: Any = None,
+    slopes: Any = None,
+    sinks: Any = None,
+    starts: Any = None,
+    score: Optional[str] = None,
+    visible: Optional[str] = None,
+    arrays: Optional[Mapping[str, Any]] = None,
+    scale: Optional[float] = None,
+    layout: str = "bshd",
+    return_lse: bool = False,
+    out: Any = None,
+) -> Any:
+    """Fused attention: softmax(scale * Q K^T, changed and masked as below) V.
+
+    The order, and each word, are those of heed.h and docs/features.md: t = scale * q.k; softcap;
+    + bias; - slopes * |p - j|; score; then hidden keys are taken out; a sink is one more logit in
+    the denominator.
+
+    Args:
+        q: (batch, queries, query heads, head dim) as @layout orders them; float32, float16 or
+            bfloat16; an array of NumPy, a tensor of PyTorch, or anything with __dlpack__, in host
+            memory or on a CUDA device. Any strides, but the elements of a head vector are
+            neighbours. Nothing is copied.
+        k, v: the same of keys, with key/value heads that divide the query heads.
+        causal: True, or where queries and keys are not as many "top-left" (query i sees keys j <=
+            i, as PyTorch's is_causal) or "bottom-right" (j <= i + keys - queries, as FlashAttention).
+        window: (left, right), keys that are seen on either side of the query's position, itself
+            aside; None for a side without a limit.
+        chunk: keys of a chunk; a query sees those of its own.
+        align: of window and chunk without a causal mask: "top-left" or "bottom-right".
+        softcap: t becomes softcap * tanh(t / softcap); 0: it stays.
+        bias: float32, float16 or bfloat16, broadcast to (batch, heads, queries, keys).
+        mask: bool, likewise; False hides a key.
+        slopes: float32, (heads,) or (batch, heads): ALiBi (Press, Smith, Lewis 2022).
+        sinks: float32, likewise: one more logit of each head.
+        starts: int32, (queries,) or (batch, queries): the first key that each query sees.
+        score: an expression, of which t becomes the value.
+        visible: an expression that says which keys are seen.
+        arrays: those that the expressions name: float32, int32 or bool, dense.
+        scale: None: 1 / sqrt(head dim).
+        layout: "bshd", "bhsd" or "sbhd": the order of q, k, v and out.
+        return_lse: also return the natural log-sum-exp, float32 (batch, query heads, queries).
+        out: where the result goes, of the shape (batch, queries, query heads, head dim of v) in
+            the layout; None: a new array of q's library.
+
+    Returns:
+        out, or (out, lse). On a CUDA device the work was started on the current stream of q's
+        library.
+
+    Raises:
+        InvalidError: a value, shape, stride or device is wrong; it is a ValueError.
+        ArgumentTypeError: a type is wrong; it is a TypeError.
+        UnsupportedError, NoMemoryError, DeviceError.
+    """
+    usual = None
+    if (
+        bias is None
+        and mask is None
+        and slopes is None
+        and sinks is None
+        and starts is None
+        and arrays is None
+    ):
+        words = (causal, window, chunk, align, softcap, score, visible, scale, layout, return_lse)
+        usual = numpy_signature(q, k, v) if out is None else numpy_signature(q, k, v, out)
+        if usual is not None:
+            usual += words
+            known = _known.get(usual)
+            if known is not None and known.plan._pointer is not None:
+                return known.call(q, k, v, out)
+    order = LAYOUTS.get(layout)
+    if order is None:
+        raise InvalidError(f"layout: {layout!r} is not one of {', '.join(LAYOUTS)}")
+    views = {"q": view("q", q), "k": view("k", k), "v": view("v", v)}
+    like = views["q"]
+    if like.dtype not in TYPES:
+        raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16")
+    given = {"bias": bias, "shown": mask, "slopes": slopes, "sinks": sinks, "starts": starts}
+    operands = {
+        name: view("mask" if name == "shown" else name, x)
+        for name, x in given.items()
+        if x is not None
+    }
+    fields = c.Problem(size=sizeof(c.Problem))
+    o_size = _fill_sizes(fields, like, views["k"], views["v"], order)
+    if out is None:
+        out = _dense_out(like, o_size, order)
+    o = views["o"] = view("out", out)
+    size, fields.o = _order("out", o, order)
+    for i in range(4):
+        _require("out", size, i, o_size[i], "the result")
+    if o.dtype != like.dtype:
+        raise ArgumentTypeError(f"out: dtype is {o.dtype}, that of q {like.dtype}")
+    require_writable("out", o)
+    lse = None
+    if return_lse:
+        lse = empty(like, (o_size[0], o_size[2], o_size[1]), "f32")
+        views["lse"] = view("lse", lse)
+    named = dict(arrays) if arrays else {}
+    array_views = _fill_arrays(fields, named)
+    for name, x in (*views.items(), *operands.items(), *zip(named, array_views)):
+        if x.device != like.device:
+            raise InvalidError(f"{name}: it is on {x.device}, q on {like.device}")
+    key = (
+        like.device,
+        tuple(_key_of(x) for name, x in views.items() if name != "lse"),
+        tuple((name, _key_of(x)) for name, x in operands.items()),
+        tuple((name, x.shape, x.dtype) for name, x in zip(named, array_views)),
+        (causal, window, chunk, align, softcap, scale, score, visible, layout),
+    )
+    plan = _plans.get(key)
+    if plan is None or plan._pointer is None or plan.context._pointer is None:
+        if scale is not None:
+            if scale == 0:
+                raise InvalidError("scale: 0 makes all logits equal; pass another number")
+            fields.scale = scale
+        fields.softcap = softcap
+        fields.score, fields.visible = _expression("score", score), _expression("visible", visible)
+        _fill_mask(fields, causal, window, chunk, align)
+        _fill_operands(fields, operands)
+        plan = _plan_of(key, fields, like.device)
+    views.update(operands)
+    pointers = {name: x.pointer for name, x in views.items()}
+    plan._run(like, pointers, [x.pointer for x in array_views])
+    if usual is not None:
+        if len(_known) > _PLANS_MAX:
+            _known.clear()
+        _known[usual] = _Known(plan, tuple(out.shape), None if lse is None else lse.shape)
+    return (out, lse) if return_lse else out
+

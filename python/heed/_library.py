@@ -1,0 +1,222 @@
+"""libheed as ctypes sees it: the structs and functions of heed.h.
+
+Nothing here is public. The fields have the names, the order and the types of heed.h;
+tests/python/test_abi.py compares them with a C compiler's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import (
+    CDLL,
+    POINTER,
+    Structure,
+    c_char,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint,
+    c_void_p,
+)
+
+from typing import Callable
+
+from ._errors import error_of
+
+ARRAYS_MAX = 4
+ARRAY_RANK_MAX = 3
+ARRAY_NAME_SIZE = 16
+EXPRESSION_SIZE = 256
+SPEC_SIZE = 1536
+ALIGNMENT = 64
+
+# enum heed_type
+F32, F16, BF16 = 0, 1, 2
+# enum heed_mask
+MASK_NONE, MASK_TOP_LEFT, MASK_BOTTOM_RIGHT = 0, 1, 2
+# enum heed_align
+ALIGN_TOP_LEFT, ALIGN_BOTTOM_RIGHT = 0, 1
+WINDOW_LEFT, WINDOW_RIGHT = 1, 2
+ALONG_BATCH, ALONG_HEAD, ALONG_QUERY, ALONG_KEY = 1, 2, 4, 8
+# enum heed_data
+DATA_NONE, DATA_F32, DATA_F16, DATA_BF16, DATA_I32, DATA_BYTES, DATA_BITS = range(7)
+# enum heed_effort
+EFFORTS = {"estimate": 0, "measure": 1, "patient": 2, "wisdom": 3}
+
+
+class Strides(Structure):
+    _fields_ = [("batch", c_int64), ("seq", c_int64), ("head", c_int64)]
+
+
+class Window(Structure):
+    _fields_ = [("sides", c_uint), ("left", c_int64), ("right", c_int64)]
+
+
+class Operand(Structure):
+    _fields_ = [("type", c_int), ("along", c_uint), ("strides", Strides)]
+
+
+class Array(Structure):
+    _fields_ = [
+        ("name", c_char * ARRAY_NAME_SIZE),
+        ("type", c_int),
+        ("rank", c_int),
+        ("size", c_int64 * ARRAY_RANK_MAX),
+    ]
+
+
+class Problem(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("type", c_int),
+        ("mask", c_int),
+        ("batch", c_int64),
+        ("heads_q", c_int64),
+        ("heads_kv", c_int64),
+        ("seq_q", c_int64),
+        ("seq_k", c_int64),
+        ("dim_qk", c_int64),
+        ("dim_v", c_int64),
+        ("scale", c_float),
+        ("accumulate", c_int),
+        ("q", Strides),
+        ("k", Strides),
+        ("v", Strides),
+        ("o", Strides),
+        ("pass", c_int),
+        ("align", c_int),
+        ("window", Window),
+        ("chunk", c_int64),
+        ("softcap", c_float),
+        ("bias", Operand),
+        ("slopes", Operand),
+        ("sinks", Operand),
+        ("starts", Operand),
+        ("shown", Operand),
+        ("arrays", Array * ARRAYS_MAX),
+        ("score", c_char * EXPRESSION_SIZE),
+        ("visible", c_char * EXPRESSION_SIZE),
+    ]
+
+
+class Options(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("device", c_char_p),
+        ("threads", c_int),
+        ("cpu", c_char_p),
+        ("parallel", c_void_p),
+        ("pool", c_void_p),
+    ]
+
+
+class Candidate(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("rejected", c_char_p),
+        ("predicted", c_double),
+        ("measured", c_double),
+        ("chosen", c_int),
+    ]
+
+
+class Buffers(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("q", c_void_p),
+        ("k", c_void_p),
+        ("v", c_void_p),
+        ("o", c_void_p),
+        ("lse", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_size", c_size_t),
+        ("stream", c_void_p),
+        ("bias", c_void_p),
+        ("slopes", c_void_p),
+        ("sinks", c_void_p),
+        ("starts", c_void_p),
+        ("shown", c_void_p),
+        ("arrays", c_void_p * ARRAYS_MAX),
+    ]
+
+
+_FUNCTIONS = {
+    "heed_message": (c_char_p, []),
+    "heed_version": (c_char_p, []),
+    "heed_problem_parse_sized": (c_int, [POINTER(Problem), c_size_t, c_char_p]),
+    "heed_problem_print": (c_size_t, [POINTER(Problem), c_char_p, c_size_t]),
+    "heed_problem_check": (c_int, [POINTER(Problem)]),
+    "heed_problem_normalize": (c_int, [POINTER(Problem), POINTER(Problem)]),
+    "heed_problem_flops": (c_double, [POINTER(Problem)]),
+    "heed_problem_bytes": (c_double, [POINTER(Problem)]),
+    "heed_context_create": (c_int, [POINTER(c_void_p), POINTER(Options)]),
+    "heed_context_destroy": (None, [c_void_p]),
+    "heed_context_threads": (c_int, [c_void_p]),
+    "heed_context_device": (c_char_p, [c_void_p]),
+    "heed_context_backend": (c_char_p, [c_void_p]),
+    "heed_context_cpu": (c_char_p, [c_void_p]),
+    "heed_plan_create": (c_int, [POINTER(c_void_p), c_void_p, POINTER(Problem), c_int]),
+    "heed_plan_create_named": (c_int, [POINTER(c_void_p), c_void_p, POINTER(Problem), c_char_p]),
+    "heed_plan_destroy": (None, [c_void_p]),
+    "heed_plan_workspace_size": (c_size_t, [c_void_p]),
+    "heed_plan_name": (c_char_p, [c_void_p]),
+    "heed_plan_problem": (POINTER(Problem), [c_void_p]),
+    "heed_plan_deterministic": (c_int, [c_void_p]),
+    "heed_plan_explain": (c_size_t, [c_void_p, c_char_p, c_size_t]),
+    "heed_execute": (c_int, [c_void_p, POINTER(Buffers)]),
+    "heed_wisdom_import": (
+        c_int,
+        [c_void_p, c_char_p, POINTER(c_size_t), POINTER(c_size_t)],
+    ),
+    "heed_wisdom_export": (c_size_t, [c_void_p, c_char_p, c_size_t]),
+    "heed_wisdom_load": (c_int, [c_void_p, c_char_p, POINTER(c_size_t), POINTER(c_size_t)]),
+    "heed_wisdom_save": (c_int, [c_void_p, c_char_p]),
+    "heed_wisdom_forget": (None, [c_void_p]),
+}
+
+
+def _path() -> str:
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libheed.so")
+    return os.environ.get("HEED_LIBRARY") or beside
+
+
+def _load() -> CDLL:
+    path = _path()
+    try:
+        library = CDLL(path)
+    except OSError as error:
+        raise ImportError(
+            f"libheed cannot be loaded from {path}: {error}; install the package, or name the "
+            "library in HEED_LIBRARY"
+        ) from None
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+library = _load()
+VERSION: str = library.heed_version().decode()
+
+
+def check(status: int) -> None:
+    """Raise the exception of a failed call, with heed's own message."""
+    if status:
+        raise error_of(status, library.heed_message().decode())
+
+
+def text_of(function: Callable[..., int], *arguments: object) -> str:
+    """The text of a function that writes at most so many bytes and returns the whole length."""
+    size = SPEC_SIZE
+    while True:
+        text = ctypes.create_string_buffer(size)
+        length = function(*arguments, text, size)
+        if length < size:
+            return text.value.decode()
+        size = length + 1
+

@@ -1,0 +1,515 @@
+"""Problems, contexts and plans: heed.h with Python's manners."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from ctypes import addressof, byref, c_char, c_size_t, c_void_p, sizeof
+from types import TracebackType
+from typing import Any, Dict, List, Optional, Tuple, Type
+
+from . import _library as c
+from ._arrays import (
+    View,
+    empty,
+    numpy_pointer,
+    numpy_signature,
+    require_writable,
+    stream_of,
+    view,
+)
+from ._errors import ArgumentTypeError, InvalidError
+from ._library import check, library, text_of
+
+TYPES = {"f32": c.F32, "f16": c.F16, "bf16": c.BF16}
+TYPE_NAMES = {number: name for name, number in TYPES.items()}
+
+
+class Problem:
+    """An attention problem: everything but the data.
+
+    >>> problem = heed.Problem("b2 h8/2 s512 d64 f16 causal")
+
+    Args:
+        spec: one line, as heed.h (heed_problem_parse) and docs/features.md say; str(problem) is
+            its canonical form.
+
+    Raises:
+        InvalidError: it is no problem; the message has the place.
+    """
+
+    __slots__ = ("_c",)
+
+    def __init__(self, spec: str) -> None:
+        if not isinstance(spec, str):
+            raise ArgumentTypeError(f"spec: {type(spec).__name__} is no str")
+        self._c = c.Problem()
+        check(library.heed_problem_parse_sized(byref(self._c), sizeof(c.Problem), spec.encode()))
+
+    @classmethod
+    def _of(cls, fields: c.Problem) -> "Problem":
+        problem = cls.__new__(cls)
+        problem._c = c.Problem()
+        check(library.heed_problem_normalize(byref(problem._c), byref(fields)))
+        return problem
+
+    def __str__(self) -> str:
+        return text_of(library.heed_problem_print, byref(self._c))
+
+    def __repr__(self) -> str:
+        return f"heed.Problem({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    @property
+    def dtype(self) -> str:
+        """Element type of Q, K, V and O: "f32", "f16" or "bf16"."""
+        return TYPE_NAMES[self._c.type]
+
+    @property
+    def q_shape(self) -> Tuple[int, int, int, int]:
+        """(batch, queries, query heads, head dim), whatever the layout."""
+        return (self._c.batch, self._c.seq_q, self._c.heads_q, self._c.dim_qk)
+
+    @property
+    def k_shape(self) -> Tuple[int, int, int, int]:
+        """(batch, keys, key/value heads, head dim)"""
+        return (self._c.batch, self._c.seq_k, self._c.heads_kv, self._c.dim_qk)
+
+    @property
+    def v_shape(self) -> Tuple[int, int, int, int]:
+        """(batch, keys, key/value heads, head dim of V)"""
+        return (self._c.batch, self._c.seq_k, self._c.heads_kv, self._c.dim_v)
+
+    @property
+    def o_shape(self) -> Tuple[int, int, int, int]:
+        """(batch, queries, query heads, head dim of V)"""
+        return (self._c.batch, self._c.seq_q, self._c.heads_q, self._c.dim_v)
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations of the two products over visible pairs, 2 a multiply-add."""
+        return float(library.heed_problem_flops(byref(self._c)))
+
+    @property
+    def bytes(self) -> float:
+        """Bytes that must be moved at least."""
+        return float(library.heed_problem_bytes(byref(self._c)))
+
+
+def _destroy(kind: str, pointer: int, owner: int) -> None:
+    """Free a context or a plan, but not a parent's in its child."""
+    if os.getpid() == owner:
+        getattr(library, f"heed_{kind}_destroy")(pointer)
+
+
+class Context:
+    """A device with its threads, and the wisdom that planning has learned there.
+
+    Args:
+        device: "cpu", "cuda" or "cuda:N"; None: the environment's HEED_DEVICE, else "cpu".
+        threads: of a CPU, 1 to 1024; 0: as many as this process has CPUs.
+        cpu: best CPU features to use ("scalar", "avx2", "avx512", "avx512bf16"); None: the
+            environment's HEED_CPU, else all.
+
+    Raises:
+        InvalidError: a bad argument.
+        DeviceError: there is no such device, driver or compiler.
+
+    A context may be used by many threads at once, and as a context manager.
+    """
+
+    def __init__(
+        self, device: Optional[str] = None, *, threads: int = 0, cpu: Optional[str] = None
+    ) -> None:
+        options = c.Options(size=sizeof(c.Options), threads=threads)
+        options.device = device.encode() if device is not None else None
+        options.cpu = cpu.encode() if cpu is not None else None
+        pointer = c_void_p()
+        check(library.heed_context_create(byref(pointer), byref(options)))
+        assert pointer.value is not None
+        self._pointer: Optional[int] = pointer.value
+        self._plans: "weakref.WeakSet[Plan]" = weakref.WeakSet()
+        self._finish = weakref.finalize(self, _destroy, "context", pointer.value, os.getpid())
+
+    def _open(self) -> int:
+        if self._pointer is None:
+            raise InvalidError("context: it is closed")
+        return self._pointer
+
+    def close(self) -> None:
+        """End its threads and free it, and the plans that were made on it."""
+        for plan in list(self._plans):
+            plan.close()
+        self._pointer = None
+        self._finish()
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    @property
+    def backend(self) -> str:
+        """ "cpu" or "cuda" """
+        return str(library.heed_context_backend(self._open()).decode())
+
+    @property
+    def device(self) -> str:
+        """The name of the device, such as "NVIDIA H200"."""
+        return str(library.heed_context_device(self._open()).decode())
+
+    @property
+    def cpu(self) -> str:
+        """CPU features in use, such as "avx2"."""
+        return str(library.heed_context_cpu(self._open()).decode())
+
+    @property
+    def threads(self) -> int:
+        """How many threads a plan uses at most."""
+        return int(library.heed_context_threads(self._open()))
+
+    def __repr__(self) -> str:
+        if self._pointer is None:
+            return "<heed.Context, closed>"
+        return f"<heed.Context on {self.device}>"
+
+    # ---- Wisdom
+
+    def export_wisdom(self) -> str:
+        """All wisdom of the context as text."""
+        return text_of(library.heed_wisdom_export, self._open())
+
+    def import_wisdom(self, text: str) -> Tuple[int, int]:
+        """Add lines of wisdom. Returns how many were taken and how many skipped, as lines of other
+        machines are.
+
+        Raises:
+            CorruptError: the text is no wisdom; nothing was added.
+        """
+        taken, skipped = c_size_t(), c_size_t()
+        check(
+            library.heed_wisdom_import(self._open(), text.encode(), byref(taken), byref(skipped))
+        )
+        return taken.value, skipped.value
+
+    def load_wisdom(self, path: "os.PathLike[str] | str") -> Tuple[int, int]:
+        """The same from a file."""
+        taken, skipped = c_size_t(), c_size_t()
+        name = os.fsencode(path)
+        check(library.heed_wisdom_load(self._open(), name, byref(taken), byref(skipped)))
+        return taken.value, skipped.value
+
+    def save_wisdom(self, path: "os.PathLike[str] | str") -> None:
+        """Write all wisdom to a file, which is replaced as a whole."""
+        check(library.heed_wisdom_save(self._open(), os.fsencode(path)))
+
+    def forget_wisdom(self) -> None:
+        """Drop all wisdom."""
+        library.heed_wisdom_forget(self._open())
+
+
+_contexts: Dict[Tuple[str, int], Context] = {}
+_contexts_lock = threading.Lock()
+
+
+def context_of(device: str) -> Context:
+    """The context of this process for a device, made when it is first asked for. A child process
+    makes its own."""
+    key = (device, os.getpid())
+    found = _contexts.get(key)
+    if found is not None and found._pointer is not None:
+        return found
+    with _contexts_lock:
+        found = _contexts.get(key)
+        if found is None or found._pointer is None:
+            found = _contexts[key] = Context(device)
+        return found
+
+
+_DATA = {
+    c.DATA_F32: "f32",
+    c.DATA_F16: "f16",
+    c.DATA_BF16: "bf16",
+    c.DATA_I32: "i32",
+    c.DATA_BYTES: "bool",
+    c.DATA_BITS: "i32",
+}
+
+
+def _operand_shape(fields: c.Problem, operand: c.Operand) -> Tuple[int, ...]:
+    """Of a dense one: the dimensions that it has, in order."""
+    keys = (fields.seq_k + 31) // 32 if operand.type == c.DATA_BITS else fields.seq_k
+    dims = (
+        (c.ALONG_BATCH, fields.batch),
+        (c.ALONG_HEAD, fields.heads_q),
+        (c.ALONG_QUERY, fields.seq_q),
+        (c.ALONG_KEY, keys),
+    )
+    return tuple(size for bit, size in dims if operand.along & bit)
+
+
+def _check_dense(name: str, x: View, data: int, shape: Tuple[int, ...]) -> None:
+    if x.dtype != _DATA[data]:
+        raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {_DATA[data]}")
+    if x.shape != shape:
+        raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
+    step = 1
+    for size, stride in zip(reversed(shape), reversed(x.strides)):
+        if size > 1 and stride != step:
+            raise InvalidError(f"{name}: the array is not dense")
+        step *= size
+
+
+_OPERANDS = ("bias", "slopes", "sinks", "starts", "shown")
+
+
+class Plan:
+    """How one problem is computed on one device: a kernel, its config, and its code.
+
+    >>> plan = heed.Plan("b1 h8 s512 d64 f32 causal")
+    >>> o = plan.execute(q, k, v)
+
+    Args:
+        problem: a Problem, or its spec.
+        context: where; None: the context of "cpu", which all callers share, or of HEED_DEVICE.
+        effort: "estimate" (a cost model chooses), "measure" (every applicable kernel is timed),
+            "patient" (every config), or "wisdom" (the choice must be known already).
+        kernel: the name of a kernel, or of a kernel and its config; None: the planner chooses.
+
+    Raises:
+        InvalidError, UnsupportedError, NoMemoryError, NoWisdomError, DeviceError.
+
+    A plan may be executed by many threads at once. It is freed with its last reference: on a CUDA
+    device the work that it started must have ended by then.
+    """
+
+    def __init__(
+        self,
+        problem: "Problem | str",
+        context: Optional[Context] = None,
+        *,
+        effort: str = "estimate",
+        kernel: Optional[str] = None,
+    ) -> None:
+        if not isinstance(problem, Problem):
+            problem = Problem(problem)
+        if context is None:
+            context = context_of(os.environ.get("HEED_DEVICE") or "cpu")
+        if effort not in c.EFFORTS:
+            raise InvalidError(f"effort: {effort!r} is not one of {', '.join(c.EFFORTS)}")
+        pointer = c_void_p()
+        if kernel is not None:
+            check(
+                library.heed_plan_create_named(
+                    byref(pointer), context._open(), byref(problem._c), kernel.encode()
+                )
+            )
+        else:
+            check(
+                library.heed_plan_create(
+                    byref(pointer), context._open(), byref(problem._c), c.EFFORTS[effort]
+                )
+            )
+        assert pointer.value is not None
+        self._pointer: Optional[int] = pointer.value
+        self._finish = weakref.finalize(self, _destroy, "plan", pointer.value, os.getpid())
+        self.problem = Problem._of(library.heed_plan_problem(pointer.value).contents)
+        self.context = context
+        self.workspace_size = int(library.heed_plan_workspace_size(pointer.value))
+        self._local = threading.local()
+        self._signature: Optional[Tuple[Any, ...]] = None  # of the arrays of the last call
+        self._cuda = context.backend == "cuda"
+        context._plans.add(self)
+
+    def _open(self) -> int:
+        if self._pointer is None:
+            raise InvalidError("plan: it is closed")
+        return self._pointer
+
+    def close(self) -> None:
+        """Free it now. On a CUDA device the work that it started must have ended."""
+        self._pointer = None
+        self._finish()
+
+    @property
+    def name(self) -> str:
+        """Kernel and config, such as "fwd_any_avx2_tile__m128n128s1"."""
+        return str(library.heed_plan_name(self._open()).decode())
+
+    @property
+    def deterministic(self) -> bool:
+        """Do equal inputs give equal bits?"""
+        return bool(library.heed_plan_deterministic(self._open()))
+
+    def explain(self) -> str:
+        """What the planner considered, for people."""
+        return text_of(library.heed_plan_explain, self._open())
+
+    def __repr__(self) -> str:
+        if self._pointer is None:
+            return f"<heed.Plan for {str(self.problem)!r}, closed>"
+        return f"<heed.Plan for {str(self.problem)!r}: {self.name}>"
+
+    def _make_buffers(self, workspace: Any) -> c.Buffers:
+        buffers = c.Buffers(size=sizeof(c.Buffers))
+        if workspace is not None:
+            if isinstance(workspace, bytearray):
+                address = addressof((c_char * len(workspace)).from_buffer(workspace))
+            else:
+                address = view("workspace", workspace).pointer
+            buffers.workspace = (address + c.ALIGNMENT - 1) // c.ALIGNMENT * c.ALIGNMENT
+            buffers.workspace_size = self.workspace_size
+        return buffers
+
+    def _own_buffers(self) -> c.Buffers:
+        """Of a CPU: those of the thread, whose workspace is kept."""
+        try:
+            buffers: c.Buffers = self._local.buffers
+        except AttributeError:
+            size = self.workspace_size
+            self._local.workspace = bytearray(size + c.ALIGNMENT) if size else None
+            buffers = self._local.buffers = self._make_buffers(self._local.workspace)
+        return buffers
+
+    def _run(self, like: View, pointers: Dict[str, int], arrays: List[int]) -> None:
+        """Execute with checked pointers. On a GPU the workspace is memory of the array's library,
+        which knows its streams."""
+        workspace = None
+        if self._cuda and self.workspace_size:
+            workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
+        buffers = self._make_buffers(workspace) if self._cuda else self._own_buffers()
+        buffers.stream = stream_of(like) or None
+        buffers.lse = None
+        for name, pointer in pointers.items():
+            setattr(buffers, name, pointer)
+        for i, pointer in enumerate(arrays):
+            buffers.arrays[i] = pointer
+        check(library.heed_execute(self._open(), byref(buffers)))
+
+    def _run_numpy(self, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
+        """The same for arrays that are known to be right, of a problem without operands."""
+        buffers = self._own_buffers()
+        buffers.q = numpy_pointer(q)
+        buffers.k = numpy_pointer(k)
+        buffers.v = numpy_pointer(v)
+        buffers.o = numpy_pointer(o)
+        buffers.lse = None if lse is None else numpy_pointer(lse)
+        check(library.heed_execute(self._open(), byref(buffers)))
+
+    def _check(self, name: str, x: View, shape: Tuple[int, ...], strides: c.Strides) -> None:
+        """The array must be what the problem says: its strides too, of dimensions in the order
+        batch, sequence, head, dim."""
+        wanted = (strides.batch, strides.seq, strides.head, 1)
+        if x.dtype != self.problem.dtype:
+            raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {self.problem.dtype}")
+        if x.shape != shape:
+            raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
+        for i in range(4):
+            if shape[i] > 1 and x.strides[i] != wanted[i]:
+                raise InvalidError(
+                    f"{name}: strides are {x.strides} elements, the plan's {wanted}"
+                )
+
+    def execute(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        *,
+        out: Any = None,
+        lse: Any = None,
+        operands: Optional[Dict[str, Any]] = None,
+    ) -> Any:
+        """Compute O = softmax(scale Q K^T + ...) V, as docs/features.md says for the problem.
+
+        Args:
+            q, k, v: arrays of problem.q_shape, k_shape and v_shape, in the problem's type and
+                strides: (batch, sequence, heads, dim), whatever the layout in memory.
+            out: an array of problem.o_shape, with the problem's strides of O; None: a new one,
+                which the problem's O must be dense for.
+            lse: a dense float32 array (batch, query heads, queries) for the log-sum-exp, natural;
+                None: it is not wanted.
+            operands: arrays for bias, slopes, sinks, starts, shown and those that expressions
+                name, dense, where the problem has them.
+
+        Returns:
+            out. On a CUDA device the work has been started on the library's current stream.
+
+        Raises:
+            InvalidError: a shape, stride, device or missing operand; the message names it.
+            ArgumentTypeError: a wrong dtype, or no array.
+        """
+        signature = None
+        if lse is None and operands is None and out is not None:
+            signature = numpy_signature(q, k, v, out)
+            if signature is not None and signature == self._signature and out.flags.writeable:
+                self._run_numpy(q, k, v, out, None)
+                return out
+        problem = self.problem
+        views = {"q": view("q", q), "k": view("k", k), "v": view("v", v)}
+        fields = problem._c
+        self._check("q", views["q"], problem.q_shape, fields.q)
+        self._check("k", views["k"], problem.k_shape, fields.k)
+        self._check("v", views["v"], problem.v_shape, fields.v)
+        if out is None:
+            out = empty(views["q"], problem.o_shape, problem.dtype)
+        views["o"] = view("out", out)
+        self._check("out", views["o"], problem.o_shape, fields.o)
+        require_writable("out", views["o"])
+        if lse is not None:
+            views["lse"] = self._check_lse(lse)
+        arrays = self._check_operands(views, operands or {})
+        self._check_devices([*views.items(), *(("operands", x) for x in arrays)])
+        self._run(
+            views["q"], {name: x.pointer for name, x in views.items()}, [a.pointer for a in arrays]
+        )
+        self._signature = signature
+        return out
+
+    def _check_lse(self, lse: Any) -> View:
+        found, fields = view("lse", lse), self.problem._c
+        shape = (fields.batch, fields.heads_q, fields.seq_q)
+        require_writable("lse", found)
+        _check_dense("lse", found, c.DATA_F32, shape)
+        return found
+
+    def _check_operands(self, views: Dict[str, View], operands: Dict[str, Any]) -> List[View]:
+        fields, arrays, rest = self.problem._c, [], dict(operands)
+        for name in _OPERANDS:
+            if getattr(fields, name).type == c.DATA_NONE:
+                continue
+            if name not in rest:
+                raise InvalidError(f"operands: the problem has {name}, which is missing")
+            operand = getattr(fields, name)
+            found = views[name] = view(name, rest.pop(name))
+            _check_dense(name, found, operand.type, _operand_shape(fields, operand))
+        for array in fields.arrays:
+            name = array.name.decode()
+            if not name:
+                break
+            if name not in rest:
+                raise InvalidError(f"operands: the problem has an array {name}, which is missing")
+            arrays.append(view(name, rest.pop(name)))
+            _check_dense(name, arrays[-1], array.type, tuple(array.size[: array.rank]))
+        for name in rest:
+            raise InvalidError(f"operands: the problem has no {name}")
+        return arrays
+
+    def _check_devices(self, views: List[Tuple[str, View]]) -> None:
+        for name, x in views:
+            if (x.device == "cpu") == self._cuda:
+                raise InvalidError(
+                    f"{name}: it is on {x.device}, the plan on {self.context.device}"
+                )

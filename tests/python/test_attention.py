@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+"""The Python package beside float64 formulas: arrays of NumPy, and of torch where it is installed.
+
+    test_attention.py
+
+python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exits with 77 where there
+is no numpy.
+"""
+
+import gc
+import os
+import pathlib
+import sys
+import threading
+import unittest
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"SKIPPED: {missing}")
+    sys.exit(77)
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+import heed  # noqa: E402
+
+ROUNDING = {"float32": 2.0**-20, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+AXES = {"bshd": (0, 1, 2, 3), "bhsd": (0, 2, 1, 3), "sbhd": (1, 0, 2, 3)}
+
+
+def formula(q, k, v, seen=True, change=lambda t: t, scale=None, sinks=None):
+    """O and LSE in float64, of arrays in the order bshd. @seen and @change have the dimensions
+    (batch, heads, queries, keys)."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    group = q.shape[2] // k.shape[2]
+    k, v = np.repeat(k, group, 2), np.repeat(v, group, 2)
+    t = np.einsum("bihd,bjhd->bhij", q, k) * (q.shape[3] ** -0.5 if scale is None else scale)
+    t = np.where(seen, change(t), -np.inf)
+    top = t.max(-1, keepdims=True)
+    if sinks is not None:
+        top = np.maximum(top, sinks[..., None, None])
+    safe = np.where(np.isfinite(top), top, 0)
+    weights = np.exp(t - safe)
+    total = weights.sum(-1, keepdims=True)
+    if sinks is not None:
+        total += np.exp(sinks[..., None, None] - safe)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        o = np.einsum("bhij,bjhd->bihd", np.where(total > 0, weights / total, 0), v)
+        return o, (safe + np.log(total))[..., 0]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.random = np.random.default_rng(7)
+
+    def tensors(self, batch=2, queries=37, keys=53, heads=4, heads_kv=2, dim=32, dim_v=40):
+        return [
+            self.random.standard_normal(shape).astype(np.float32)
+            for shape in (
+                (batch, queries, heads, dim),
+                (batch, keys, heads_kv, dim),
+                (batch, keys, heads_kv, dim_v),
+            )
+        ]
+
+    def near(self, x, wanted, unit=2.0**-20):
+        x = np.asarray(x, np.float64)
+        self.assertEqual(x.shape, wanted.shape)
+        same = np.isneginf(x) & np.isneginf(wanted)
+        with np.errstate(invalid="ignore"):
+            error = np.where(same, 0, np.abs(x - wanted) / (1 + np.abs(np.where(same, 0, wanted))))
+        self.assertLess(error.max(), 8 * unit)
+
+    def refused(self, kind, text, call):
+        with self.assertRaises(kind) as caught:
+            call()
+        self.assertIn(text, str(caught.exception))
+        self.assertIsInstance(caught.exception, heed.HeedError)
+
+
+class Attention(Case):
+    def test_types_and_layouts(self):
+        types = [np.dtype(np.float32), np.dtype(np.float16)]
+        if ml_dtypes:
+            types.append(np.dtype(ml_dtypes.bfloat16))
+        for dtype in types:
+            q, k, v = (x.astype(dtype) for x in self.tensors())
+            o, lse = formula(q, k, v)
+            for layout, axes in AXES.items():
+                arrays = [np.ascontiguousarray(x.transpose(axes)) for x in (q, k, v)]
+                for _ in range(2):  # the second time the call is known
+                    mine, own = heed.attention(*arrays, layout=layout, return_lse=True)
+                    self.assertEqual(mine.dtype, dtype)
+                    self.near(mine.astype(np.float64).transpose(np.argsort(axes)), o,
+                              ROUNDING[dtype.name])
+                    self.near(own, lse, 2.0**-18)
+
+    def test_masks(self):
+        q, k, v = self.tensors()
+        i, j = np.arange(37)[:, None], np.arange(53)
+        cases = [
+            ({"causal": "top-left"}, j <= i),
+            ({"causal": "bottom-right"}, j <= i + 16),
+            ({"causal": "top-left", "window": (5, None)}, (j <= i) & (j >= i - 5)),
+            ({"window": (3, 4), "align": "top-left"}, (j >= i - 3) & (j <= i + 4)),
+            ({"window": (None, 4), "align": "bottom-right"}, j <= i + 16 + 4),
+            ({"chunk": 10, "align": "top-left"}, j // 10 == i // 10),
+            ({"visible": "k<=q&&k%3!=1"}, (j <= i) & (j % 3 != 1)),
+        ]
+        for words, seen in cases:
+            with self.subTest(words=words):
+                o, lse = formula(q, k, v, seen)
+                mine, own = heed.attention(q, k, v, return_lse=True, **words)
+                self.near(mine, o)
+                self.near(own, lse)
+
+    def test_changes(self):
+        q, k, v = self.tensors()
+        i, j = np.arange(37)[:, None], np.arange(53)
+        slopes = np.float32([0.5, 0.25, 0.1, 0])
+        cases = [
+            ({"softcap": 2.0}, lambda t: 2 * np.tanh(t / 2)),
+            ({"slopes": slopes}, lambda t: t - slopes[:, None, None] * abs(i - j)),
+            ({"score": "s*0.5+slope[head]", "arrays": {"slope": slopes}},
+             lambda t: t / 2 + slopes[:, None, None]),
+            ({"scale": 0.3}, lambda t: t * 0.3 * np.sqrt(32)),
+        ]
+        for words, change in cases:
+            with self.subTest(words=words):
+                mine, own = heed.attention(q, k, v, return_lse=True, **words)
+                o, lse = formula(q, k, v, change=change)
+                self.near(mine, o)
+                self.near(own, lse)
+
+    def test_broadcasts_of_bias_and_mask(self):
+        q, k, v = self.tensors()
+        for shape in ((53,), (37, 53), (4, 37, 53), (2, 1, 37, 53), (1, 4, 1, 53), (2, 1, 1, 53)):
+            bias = self.random.standard_normal(shape).astype(np.float32)
+            mask = self.random.random(shape) < 0.7
+            with self.subTest(shape=shape):
+                o, lse = formula(q, k, v, mask, lambda t: t + bias)
+                mine, own = heed.attention(q, k, v, bias=bias, mask=mask, return_lse=True)
+                self.near(mine, o)
+                self.near(own, lse)
+        wide = self.random.standard_normal((2, 4, 37, 60)).astype(np.float32)[..., :53]
+        self.near(heed.attention(q, k, v, bias=wide), formula(q, k, v, change=lambda t: t + wide)[0])
+
+    def test_sinks_and_starts(self):
+        q, k, v = self.tensors()
+        sinks = self.random.standard_normal(4).astype(np.float32)
+        starts = np.minimum(np.arange(37) // 9 * 9, 52).astype(np.int32)
+        seen = np.arange(53) >= starts[:, None]
+        mine, own = heed.attention(q, k, v, sinks=sinks, starts=starts, return_lse=True)
+        o, lse = formula(q, k, v, seen, sinks=np.broadcast_to(sinks, (2, 4)))
+        self.near(mine, o)
+        self.near(own, lse)
+        both = heed.attention(q, k, v, starts=np.tile(starts, (2, 1)))
+        self.near(both, formula(q, k, v, seen)[0])
+
+    def test_rows_without_keys(self):
+        q, k, v = self.tensors(queries=53, keys=37)
+        mine, own = heed.attention(q, k, v, causal="bottom-right", return_lse=True)
+        self.assertTrue((mine[:, :16] == 0).all())
+        self.assertTrue(np.isneginf(own[..., :16]).all())
+
+    def test_strides_and_out(self):
+        q, k, v = self.tensors()
+        wide = np.zeros((2, 37, 8, 64), np.float32)
+        wide[:, :, ::2, 5:37] = q
+        o = formula(q, k, v)[0]
+        out = np.full((2, 37, 4, 60), 7, np.float32)
+        for _ in range(2):
+            back = heed.attention(wide[:, :, ::2, 5:37], k, v, out=out[..., 3:43])
+            self.assertIs(back.base, out)
+            self.near(back, o)
+            self.assertTrue((out[..., :3] == 7).all() and (out[..., 43:] == 7).all())
+
+    def test_same_bits_as_a_plan(self):
+        q, k, v = self.tensors(keys=37)
+        plan = heed.Plan("b2 h4/2 s37 d32/40 f32 causal")
+        mine = heed.attention(q, k, v, causal=True)
+        if plan.deterministic:
+            self.assertEqual(plan.execute(q, k, v).tobytes(), mine.tobytes())
+
+    def test_threads(self):
+        q, k, v = self.tensors()
+        wanted, found = heed.attention(q, k, v).tobytes(), []
+
+        def work():
+            for _ in range(50):
+                found.append(heed.attention(q, k, v).tobytes() == wanted)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [True] * 200)
+
+    def test_child_process(self):
+        q, k, v = self.tensors()
+        wanted = heed.attention(q, k, v).tobytes()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if heed.attention(q, k, v).tobytes() == wanted else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+
+class Mistakes(Case):
+    def test_arguments(self):
+        q, k, v = self.tensors()
+        invalid, wrong = heed.InvalidError, heed.ArgumentTypeError
+        cases = [
+            (wrong, "q: list is no array", lambda: heed.attention([1], k, v)),
+            (wrong, "q: dtype float64", lambda: heed.attention(q.astype(float), k, v)),
+            (wrong, "q: dtype object", lambda: heed.attention(q.astype(object), k, v)),
+            (wrong, "dtype >f4", lambda: heed.attention(q.astype(">f4"), k, v)),
+            (wrong, "k: dtype is f16, that of q f32",
+             lambda: heed.attention(q, k.astype(np.float16), v)),
+            (wrong, "q: dtype i32", lambda: heed.attention(*(x.astype(np.int32) for x in (q, k, v)))),
+            (invalid, "q: 3 dimensions", lambda: heed.attention(q[0], k, v)),
+            (invalid, "k: head dim is 31, that of q 32", lambda: heed.attention(q, k[..., 1:], v)),
+            (invalid, "v: sequence is 52, that of k 53", lambda: heed.attention(q, k, v[:, 1:])),
+            (invalid, "where no size may be 0", lambda: heed.attention(q[:, :0], k, v)),
+            (invalid, "where they must be neighbours",
+             lambda: heed.attention(q[..., ::2], k[..., ::2], v)),
+            (invalid, "no multiple of the element's 4",
+             lambda: heed.attention(self.odd(q), k, v)),
+            (invalid, "heads_q", lambda: heed.attention(q[:, :, :3], k, v)),
+            (invalid, "stride", lambda: heed.attention(q[:, ::-1], k, v)),
+            (invalid, "causal: True means one thing", lambda: heed.attention(q, k, v, causal=True)),
+            (invalid, "causal: 'left'", lambda: heed.attention(q, k, v, causal="left")),
+            (invalid, "align: a window", lambda: heed.attention(q, k, v, window=(1, 1))),
+            (invalid, "window", lambda: heed.attention(q, k, v, window=(-1, 1), align="top-left")),
+            (invalid, "layout: 'hbsd'", lambda: heed.attention(q, k, v, layout="hbsd")),
+            (invalid, "softcap", lambda: heed.attention(q, k, v, softcap=-1.0)),
+            (invalid, "softcap", lambda: heed.attention(q, k, v, softcap=float("nan"))),
+            (invalid, "scale: 0", lambda: heed.attention(q, k, v, scale=0)),
+            (invalid, "does not broadcast", lambda: heed.attention(q, k, v, bias=q)),
+            (invalid, "mask", lambda: heed.attention(q, k, v, mask=np.ones((37, 1), bool))),
+            (invalid, "sinks", lambda: heed.attention(q, k, v, sinks=np.zeros(3, np.float32))),
+            (invalid, "score", lambda: heed.attention(q, k, v, score="s+nothing[head]")),
+            (invalid, "visible", lambda: heed.attention(q, k, v, visible="q<" * 150)),
+            (invalid, "out: sequence is 36", lambda: heed.attention(q, k, v, out=np.zeros((2, 36, 4, 40), np.float32))),
+            (invalid, "read-only", lambda: heed.attention(q, k, v, out=self.frozen())),
+        ]
+        for kind, text, call in cases:
+            with self.subTest(text=text):
+                self.refused(kind, text, call)
+
+    def odd(self, q):
+        raw = np.zeros(q.nbytes * 2, np.uint8)
+        return np.ndarray(q.shape, np.float32, raw, strides=(20001, 516, 128, 4))
+
+    def frozen(self):
+        out = np.zeros((2, 37, 4, 40), np.float32)
+        out.flags.writeable = False
+        return out
+
+    def test_specs(self):
+        self.refused(heed.InvalidError, "^", lambda: heed.Problem("b1 h1 s8 d8 f33"))
+        self.refused(heed.ArgumentTypeError, "spec: int", lambda: heed.Problem(3))
+        self.refused(heed.InvalidError, "no kernel has that name",
+                     lambda: heed.Plan("b1 h1 s8 d8 f32", kernel="none"))
+        self.refused(heed.InvalidError, "effort: 'fast'",
+                     lambda: heed.Plan("b1 h1 s8 d8 f32", effort="fast"))
+        self.refused(heed.NoWisdomError, "", lambda: heed.Plan("b1 h1 s9 d8 f32", effort="wisdom"))
+
+    def test_plan_arguments(self):
+        q, k, v = self.tensors()
+        plan = heed.Plan("b2 h4/2 s37/53 d32/40 f32 bias=f32:q array=t:f32:4 score=s+t[head]")
+        bias, table = np.zeros((37, 53), np.float32), np.zeros(4, np.float32)
+        good = {"bias": bias, "t": table}
+        invalid, wrong = heed.InvalidError, heed.ArgumentTypeError
+        cases = [
+            (invalid, "bias, which is missing", (q, k, v), {}),
+            (invalid, "an array t, which is missing", (q, k, v), {"bias": bias}),
+            (invalid, "bias: shape", (q, k, v), {"bias": bias.T, "t": table}),
+            (invalid, "the array is not dense", (q, k, v),
+             {"bias": np.zeros((37, 60), np.float32)[:, :53], "t": table}),
+            (wrong, "bias: dtype", (q, k, v), {"bias": bias.astype(np.float16), "t": table}),
+            (invalid, "the problem has no mask", (q, k, v), {**good, "mask": bias}),
+            (invalid, "q: shape", (q[:, 1:], k, v), good),
+            (invalid, "q: strides", (np.zeros((2, 37, 4, 64), np.float32)[..., :32], k, v), good),
+            (wrong, "q: dtype is f16", (q.astype(np.float16), k, v), good),
+        ]
+        for kind, text, arrays, operands in cases:
+            with self.subTest(text=text):
+                self.refused(kind, text, lambda: plan.execute(*arrays, operands=operands))
+        self.near(plan.execute(q, k, v, operands=good), formula(q, k, v)[0])
+
+    def test_closed(self):
+        q, k, v = self.tensors()
+        with heed.Context("cpu", threads=1) as context:
+            plan = heed.Plan("b2 h4/2 s37/53 d32/40 f32", context)
+            self.near(plan.execute(q, k, v), formula(q, k, v)[0])
+        self.refused(heed.InvalidError, "plan: it is closed", lambda: plan.execute(q, k, v))
+        self.refused(heed.InvalidError, "context: it is closed", lambda: context.threads)
+        self.assertIn("closed", repr(plan))
+
+
+class Objects(Case):
+    def test_problem(self):
+        problem = heed.Problem("d64 b2 s512   h8/2 f16 causal")
+        self.assertEqual(str(problem), "b2 h8/2 s512 d64 f16 causal")
+        self.assertEqual(problem, heed.Problem(str(problem)))
+        self.assertEqual(len({problem, heed.Problem(str(problem))}), 1)
+        self.assertEqual(problem.q_shape, (2, 512, 8, 64))
+        self.assertEqual(problem.flops, 4.0 * 2 * 8 * 64 * (512 * 513 / 2))
+        self.assertEqual(problem.dtype, "f16")
+
+    def test_plan(self):
+        plan = heed.Plan("b1 h2 s64 d16 f32", effort="measure")
+        self.assertIn(plan.name, plan.explain())
+        named = heed.Plan("b1 h2 s64 d16 f32", kernel=plan.name)
+        self.assertEqual(named.name, plan.name)
+
+    def test_wisdom(self):
+        with heed.Context("cpu") as context:
+            plan = heed.Plan("b1 h2 s64 d16 f32", context, effort="measure")
+            text = context.export_wisdom()
+            self.assertIn("b1 h2 s64 d16 f32", text)
+            context.forget_wisdom()
+            self.assertEqual(context.import_wisdom(text), (1, 0))
+            again = heed.Plan("b1 h2 s64 d16 f32", context, effort="wisdom")
+            self.assertEqual(again.name, plan.name)
+            self.refused(heed.CorruptError, "", lambda: context.import_wisdom("nonsense"))
+            self.refused(heed.SystemCallError, "none", lambda: context.load_wisdom("/none/at/all"))
+
+    def test_objects_end_in_any_order(self):
+        q, k, v = self.tensors()
+        for _ in range(20):
+            context = heed.Context("cpu", threads=2)
+            plan = heed.Plan("b2 h4/2 s37/53 d32/40 f32", context)
+            del context
+            gc.collect()
+            plan.execute(q, k, v)
+            del plan
+        gc.collect()
+
+
+@unittest.skipUnless(torch, "no torch")
+class Torch(Case):
+    def test_tensors(self):
+        q, k, v = (torch.from_numpy(x) for x in self.tensors(keys=37))
+        for dtype, unit in ((torch.float32, 2.0**-20), (torch.bfloat16, 2.0**-7)):
+            own = [x.to(dtype) for x in (q, k, v)]
+            wanted = formula(*(x.float().numpy() for x in own), np.tri(37, dtype=bool))[0]
+            mine = heed.attention(*own, causal=True)
+            self.assertIs(mine.dtype, dtype)
+            self.near(mine.float().numpy(), wanted, unit)
+
+    def test_gradients_are_refused(self):
+        q, k, v = (torch.from_numpy(x) for x in self.tensors())
+        q.requires_grad_()
+        self.refused(heed.InvalidError, "requires a gradient", lambda: heed.attention(q, k, v))
+        with torch.no_grad():
+            heed.attention(q, k, v)
+
+
+if __name__ == "__main__":
+    unittest.main()
