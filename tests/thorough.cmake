@@ -39,6 +39,7 @@ heed_thorough(dist dist_build laboratory make_run selftest valgrind_test_cuda_de
     verify_features verify_grid verify_seed)
 heed_sampled(test_configs test_configs sample)
 heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
+heed_sampled(test_emulated_changes test_emulated_changes sample)
 heed_sampled(test_emulated_far test_emulated_far sample)
 heed_sampled(test_emulated_kernels test_emulated_kernels sample)
 heed_long(test_bench_device calibrates_by_replays)
