@@ -3,7 +3,8 @@
 
 lint_commands.py BUILD reads BUILD/compile_commands.json and writes BUILD/lint/compile_commands.json, in
 which each file stands once, with its shortest command: analysers take every command for a file, and a
-kernel is compiled for dozens of configs. It prints a line for each file: a key and the file. The key
+kernel is compiled for dozens of configs. Where a source is made of definitions and an #include, the
+command is that of what it includes. It prints a line for each file: a key and the file. The key
 changes with the file, with any header that the compiler read for it, with the command, with clang-tidy
 and with what that is to look for.
 """
@@ -13,6 +14,23 @@ import os
 import shlex
 import subprocess
 import sys
+
+
+def unwrapped(entry, build):
+    """The entry of the source that a source of the build includes after its definitions, or the same."""
+    if not entry["file"].startswith(os.path.realpath(build) + os.sep):
+        return entry
+    with open(entry["file"], encoding="utf-8") as file:
+        lines = [line.split(None, 2) for line in file.read().splitlines()]
+    words = shlex.split(entry["command"])
+    for name in (line[1].strip('"') for line in lines if line[0] == "#include"):
+        paths = [os.path.join(word[2:], name) for word in words if word.startswith("-I")]
+        path = next((path for path in paths if os.path.isfile(path)), None)
+        if path:
+            defines = [f"-D{line[1]}={line[2]}" for line in lines if line[0] == "#define"]
+            words = words[:1] + defines + [path if word == entry["file"] else word for word in words[1:]]
+            return dict(entry, file=path, command=shlex.join(words))
+    return entry
 
 
 def depends(entry):
@@ -48,7 +66,7 @@ def main():
         config = file.read()
     config += subprocess.run(["clang-tidy", "--version"], check=True, capture_output=True, text=True).stdout
     chosen = {}
-    for entry in entries:
+    for entry in (unwrapped(entry, build) for entry in entries):
         known = chosen.get(entry["file"])
         if known is None or len(entry["command"]) < len(known["command"]):
             chosen[entry["file"]] = entry

@@ -15,6 +15,7 @@ set(seconds
     make_run 30
     verify_cpus 28
     test_evolve 27
+    test_emulated_changes 27
     test_emulated_ablated 25
     test_gate_rebuild_long 22
     test_gate 22

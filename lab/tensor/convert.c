@@ -36,14 +36,23 @@ static float float_of(uint32_t bits)
     return value;
 }
 
+static uint32_t bits_of_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 /* The exponent and fraction of a half, moved to their places in a float, are a number too small by
- * the difference of the biases; so are subnormals, which the multiplication makes normal. */
+ * the difference of the biases; so are subnormals, which the multiplication makes normal.
+ * Infinities and NaNs, large numbers there, get the exponent of theirs and keep the fraction.
+ * Without branches, so that a loop can be made of vectors. */
 static double widen_f16(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = (uint32_t)(half & 0x7fff) << 13;
-    bool special = (half & 0x7c00) == 0x7c00; /* infinity or NaN */
-    float number = float_of(magnitude) * 0x1p112F;
-    return (double)(special ? float_of(sign | 0x7f800000 | magnitude) : sign ? -number : number);
+    uint32_t number = bits_of_float(float_of(magnitude) * 0x1p112F);
+    uint32_t special = (half & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
+    return (double)float_of(sign | number | special);
 }
 
 static double widen_bf16(uint16_t half)

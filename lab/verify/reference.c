@@ -164,11 +164,12 @@ static void naive_add(float *sums, float *parts, int64_t dim, bool half)
 /* Adds the products of @query and @key. */
 static float naive_dot(const double *query, const double *key, int64_t dim, int64_t part, bool half)
 {
-    float dot = 0, sum = 0;
-    for (int64_t c = 0; c < dim; c++) {
-        sum += (float)query[c] * (float)key[c];
-        if (ends_part(c, dim, part))
-            naive_add(&dot, &sum, 1, half);
+    float dot = 0;
+    for (int64_t c = 0; c < dim;) {
+        float sum = 0;
+        for (int64_t end = part < dim - c ? c + part : dim; c < end; c++)
+            sum += (float)query[c] * (float)key[c];
+        naive_add(&dot, &sum, 1, half);
     }
     return dot;
 }

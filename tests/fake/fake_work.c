@@ -43,6 +43,20 @@ static cu_graph *copy_graph(const cu_graph *graph, cu_graph *copy)
     return copy;
 }
 
+/* The nodes have room for the next power of two: a graph may have thousands. */
+static void add_node(cu_graph *graph, const fake_launch *node)
+{
+    size_t count = graph->node_count;
+    if ((count & (count - 1)) == 0) {
+        fake_launch *nodes = fake_make((count ? 2 * count : 1) * sizeof *nodes);
+        if (count)
+            memcpy(nodes, graph->nodes, count * sizeof *nodes);
+        fake_unmake(graph->nodes);
+        graph->nodes = nodes;
+    }
+    graph->nodes[graph->node_count++] = *node;
+}
+
 static int stream_create(cu_stream **stream, unsigned flags)
 {
     int result = fake_begin_unsafe("cuStreamCreate");
@@ -218,13 +232,7 @@ static int launch_kernel(const cu_launch *launch, cu_function *function, void **
         work(&seen);
         return CU_SUCCESS;
     }
-    cu_graph *graph = launch->stream->graph;
-    fake_launch *nodes = fake_make((graph->node_count + 1) * sizeof *nodes);
-    if (graph->node_count)
-        memcpy(nodes, graph->nodes, graph->node_count * sizeof *nodes);
-    nodes[graph->node_count++] = seen;
-    fake_unmake(graph->nodes);
-    graph->nodes = nodes;
+    add_node(launch->stream->graph, &seen);
     return CU_SUCCESS;
 }
 

@@ -5,6 +5,11 @@
  * The formulas are written out here, without the library's steps. NaN and infinities lie in K, V
  * and operands wherever a key is hidden, and some in V where only some rows see them. Operands end
  * where a page ends that nobody may read.
+ *
+ *     test_emulated_changes [sample | NAME]
+ *
+ * With "sample" each kernel is tried on one shape, always the same one; with a NAME only kernels
+ * that have it in theirs are tried.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -466,10 +471,13 @@ static int64_t run_one(const emulated_change *change, size_t shape)
 static void test_results_are_right(void **state)
 {
     const char *only = *state;
+    bool sample = only && strcmp(only, "sample") == 0;
     int64_t wrong = 0;
     for (const emulated_change *change = emulated_changed; change->name; change++)
-        for (size_t shape = 0; shape < SHAPES && (!only || strstr(change->name, only)); shape++)
-            wrong += run_one(change, shape);
+        for (size_t shape = 0; shape < SHAPES; shape++)
+            if (sample ? (size_t)(change - emulated_changed) % SHAPES == shape
+                       : !only || strstr(change->name, only))
+                wrong += run_one(change, shape);
     assert_int_equal(wrong, 0);
 }
 
