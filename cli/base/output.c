@@ -101,9 +101,28 @@ static void say(void *data, lab_tone tone, const char *format, va_list list)
         say_error(format, list);
 }
 
+/* The verbs and options that help after a message of the laboratory. */
+static void advise(void *data, lab_advice advice, const char *kernel, const char *spec,
+                   char text[LAB_ADVICE_SIZE])
+{
+    static const char *const words[] = {
+        [LAB_ADVICE_TIME] = "--seconds gives more",
+        [LAB_ADVICE_BOARD] = "'heed board check' says which are",
+        [LAB_ADVICE_RIVALS] = "'heed doctor' lists them",
+        [LAB_ADVICE_OTHERS] = "'heed gate' meets it",
+    };
+    (void)data;
+    if (advice == LAB_ADVICE_PROVE)
+        snprintf(text, LAB_ADVICE_SIZE, "see 'heed verify --proof --kernel %s \"%s\"'", kernel,
+                 spec);
+    else
+        snprintf(text, LAB_ADVICE_SIZE, "%s", words[advice]);
+}
+
 const lab_sink cli_sink = {
     .interrupted = cli_interrupted,
     .say = say,
+    .advise = advise,
     .step = cli_progress_show,
     .end = cli_progress_clear,
 };

@@ -25,6 +25,7 @@ lab_rebuild_options cli_rebuild_options(const cli_args *args)
                                   .remedy = cli_args_has(args, "trust-board") ? "--trust-board"
                                                                               : NULL,
                                   .unsafe = has_flag(args, "unsafe-candidates"),
+                                  .unsafe_remedy = CLI_UNSAFE_REMEDY,
                                   .unproved = has_flag(args, "no-verify") };
 }
 
