@@ -150,6 +150,7 @@ static const layer layers[] = {
       { "src/cuda/jit.h", "src/cuda/driver/nvrtc.h", "lab/", "cli/" },
       { NULL } },
     { "examples/", true, { "include/" }, { NULL } },
+    { "examples/contest.c", true, { "include/", "lab/bench/", "lab/measure/" }, { NULL } },
     { "examples/duel.c", true, { "include/", "lab/bench/", "lab/verify/" }, { NULL } },
     { "examples/sweep.c", true, { "include/", "lab/sweep/" }, { NULL } },
     { "peers/",
