@@ -200,6 +200,16 @@ cli_exit cli_fail_error(heed_status status, const lab_error *error)
     return cli_exit_of(status);
 }
 
+cli_exit cli_exit_of_work(heed_status status, const lab_error *error)
+{
+    if (status == HEED_OK)
+        return CLI_OK;
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    cli_error("%s", *error->text ? error->text : heed_status_name(status));
+    return cli_exit_of(status);
+}
+
 static bool colours_wanted(FILE *stream)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
