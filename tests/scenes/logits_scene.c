@@ -51,42 +51,44 @@ heed_type logits_float_type(heed_data type)
 
 /* Elements of an operand, dense. */
 int64_t logits_operand_index(const heed_problem *p, const heed_operand *operand,
-                             const logits_pair *at, bool count)
+                             const logits_pair *at)
 {
     const struct {
         unsigned bit;
         int64_t size, index;
-    } dims[] = { { HEED_ALONG_BATCH, p->batch, count ? p->batch - 1 : at->batch },
-                 { HEED_ALONG_HEAD, p->heads_q, count ? p->heads_q - 1 : at->head },
-                 { HEED_ALONG_QUERY, p->seq_q, count ? p->seq_q - 1 : at->query } };
+    } dims[] = { { HEED_ALONG_BATCH, p->batch, at->batch },
+                 { HEED_ALONG_HEAD, p->heads_q, at->head },
+                 { HEED_ALONG_QUERY, p->seq_q, at->query } };
     int64_t index = 0;
     for (int i = 0; i < 3; i++)
         if (operand->along & dims[i].bit)
             index = index * dims[i].size + dims[i].index;
-    int64_t key = count ? p->seq_k - 1 : at->key;
     if (!(operand->along & HEED_ALONG_KEY))
         return index;
     if (operand->type == HEED_DATA_BITS)
-        return index * ((p->seq_k + 31) / 32) * 32 + key;
-    return index * p->seq_k + key;
+        return index * ((p->seq_k + 31) / 32) * 32 + at->key;
+    return index * p->seq_k + at->key;
 }
 
 int64_t logits_operand_count(const heed_problem *p, const heed_operand *operand)
 {
-    return logits_operand_index(p, operand, NULL, true) + 1;
+    const logits_pair last = {
+        .batch = p->batch - 1, .head = p->heads_q - 1, .query = p->seq_q - 1, .key = p->seq_k - 1
+    };
+    return logits_operand_index(p, operand, &last) + 1;
 }
 
 static double number_at(const logits_scene *s, const heed_operand *operand, const void *data,
                         const logits_pair *at)
 {
     return lab_element_get(logits_float_type(operand->type), data,
-                           logits_operand_index(&s->problem, operand, at, false));
+                           logits_operand_index(&s->problem, operand, at));
 }
 
 bool logits_truth_at(const logits_scene *s, const heed_operand *operand, const void *data,
                      const logits_pair *at)
 {
-    int64_t index = logits_operand_index(&s->problem, operand, at, false);
+    int64_t index = logits_operand_index(&s->problem, operand, at);
     if (operand->type == HEED_DATA_BITS)
         return ((const uint32_t *)data)[index / 32] >> index % 32 & 1;
     return ((const uint8_t *)data)[index] != 0;
@@ -190,8 +192,7 @@ bool logits_sees(const logits_scene *s, const logits_pair *at)
     if (!sees_by_interval(p, at))
         return false;
     if (p->starts.type &&
-        at->key <
-            ((const int32_t *)s->buffers.starts)[logits_operand_index(p, &p->starts, at, false)])
+        at->key < ((const int32_t *)s->buffers.starts)[logits_operand_index(p, &p->starts, at)])
         return false;
     if (p->shown.type && !logits_truth_at(s, &p->shown, s->buffers.shown, at))
         return false;

@@ -77,7 +77,7 @@ int64_t logits_k_row(const heed_problem *p, const logits_pair *at);
  * one of a pair. logits_float_type() is the type of its numbers. */
 int64_t logits_operand_count(const heed_problem *p, const heed_operand *operand);
 int64_t logits_operand_index(const heed_problem *p, const heed_operand *operand,
-                             const logits_pair *at, bool count);
+                             const logits_pair *at);
 heed_type logits_float_type(heed_data type);
 
 /* logits_floor_divide() rounds down, as the operator // of expressions. */

@@ -227,7 +227,7 @@ static void plant(logits_scene *s)
         for (int64_t n = 0; n < logits_queries(p); n++) {
             logits_pair at = logits_pair_of(s, n);
             for (at.key = 0; at.key < p->seq_k; at.key++) {
-                int64_t place = bias->type ? logits_operand_index(p, bias, &at, false) : 0;
+                int64_t place = bias->type ? logits_operand_index(p, bias, &at) : 0;
                 if (pass == 0) {
                     seen[logits_k_row(p, &at)] |= logits_sees(s, &at);
                     bias_seen[place] |= logits_sees(s, &at);
@@ -296,14 +296,14 @@ static void for_shown(const logits_scene *a, logits_scene *b,
 
 static void set_bit(logits_scene *b, const logits_pair *at, bool shown)
 {
-    int64_t index = logits_operand_index(&b->problem, &b->problem.shown, at, false);
+    int64_t index = logits_operand_index(&b->problem, &b->problem.shown, at);
     uint32_t *word = (uint32_t *)b->buffers.shown + index / 32;
     *word = shown ? *word | 1U << index % 32 : *word & ~(1U << index % 32);
 }
 
 static void set_bias(logits_scene *b, const logits_pair *at, bool shown)
 {
-    int64_t index = logits_operand_index(&b->problem, &b->problem.bias, at, false);
+    int64_t index = logits_operand_index(&b->problem, &b->problem.bias, at);
     ((float *)b->buffers.bias)[index] = shown ? 0 : -INFINITY;
 }
 
