@@ -323,6 +323,10 @@ cli_exit cli_fail(heed_status status, const char *subject);
 /* cli_fail_error() does so with the words of @error. */
 cli_exit cli_fail_error(heed_status status, const lab_error *error);
 
+/* cli_exit_of_work() is the exit code of long work of the laboratory: CLI_INTERRUPTED after Ctrl-C;
+ * else a failure has been printed, in the words of @error if it has any. */
+cli_exit cli_exit_of_work(heed_status status, const lab_error *error);
+
 /* Colours. cli_style() returns the escape sequence that starts @style on @stream, or "" where
  * colours are not wanted: not a terminal, TERM=dumb, or NO_COLOR set. End every style with
  * CLI_PLAIN. Tables (lab/report/table.h) know that they have no width. */

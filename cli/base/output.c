@@ -101,9 +101,28 @@ static void say(void *data, lab_tone tone, const char *format, va_list list)
         say_error(format, list);
 }
 
+/* The verbs and options that help after a message of the laboratory. */
+static void advise(void *data, lab_advice advice, const char *kernel, const char *spec,
+                   char text[LAB_ADVICE_SIZE])
+{
+    static const char *const words[] = {
+        [LAB_ADVICE_TIME] = "--seconds gives more",
+        [LAB_ADVICE_BOARD] = "'heed board check' says which are",
+        [LAB_ADVICE_RIVALS] = "'heed doctor' lists them",
+        [LAB_ADVICE_OTHERS] = "'heed gate' meets it",
+    };
+    (void)data;
+    if (advice == LAB_ADVICE_PROVE)
+        snprintf(text, LAB_ADVICE_SIZE, "see 'heed verify --proof --kernel %s \"%s\"'", kernel,
+                 spec);
+    else
+        snprintf(text, LAB_ADVICE_SIZE, "%s", words[advice]);
+}
+
 const lab_sink cli_sink = {
     .interrupted = cli_interrupted,
     .say = say,
+    .advise = advise,
     .step = cli_progress_show,
     .end = cli_progress_clear,
 };
@@ -178,6 +197,16 @@ cli_exit cli_fail(heed_status status, const char *subject)
 cli_exit cli_fail_error(heed_status status, const lab_error *error)
 {
     cli_error("%s", error->text);
+    return cli_exit_of(status);
+}
+
+cli_exit cli_exit_of_work(heed_status status, const lab_error *error)
+{
+    if (status == HEED_OK)
+        return CLI_OK;
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    cli_error("%s", *error->text ? error->text : heed_status_name(status));
     return cli_exit_of(status);
 }
 

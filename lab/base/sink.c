@@ -3,6 +3,8 @@
  */
 #include "sink.h"
 
+#include <stdio.h>
+
 #include "src/measure.h"
 
 bool lab_interrupted(const lab_sink *sink)
@@ -18,6 +20,29 @@ void lab_say(const lab_sink *sink, lab_tone tone, const char *format, ...)
     va_start(list, format);
     sink->say(sink->data, tone, format, list);
     va_end(list);
+}
+
+static const char *advise(const lab_sink *sink, lab_advice advice, const char *kernel,
+                          const char *spec, char text[LAB_ADVICE_SIZE])
+{
+    static const char before[] = "; ";
+    char words[LAB_ADVICE_SIZE] = "";
+    if (sink && sink->advise)
+        sink->advise(sink->data, advice, kernel, spec, words);
+    snprintf(text, LAB_ADVICE_SIZE, "%s%.*s", *words ? before : "",
+             (int)(LAB_ADVICE_SIZE - sizeof before), words);
+    return text;
+}
+
+const char *lab_advise(const lab_sink *sink, lab_advice advice, char text[LAB_ADVICE_SIZE])
+{
+    return advise(sink, advice, NULL, NULL, text);
+}
+
+const char *lab_advise_prove(const lab_sink *sink, const char *kernel, const char *spec,
+                             char text[LAB_ADVICE_SIZE])
+{
+    return advise(sink, LAB_ADVICE_PROVE, kernel, spec, text);
 }
 
 lab_progress lab_progress_start(const lab_sink *sink, const char *title, size_t total)

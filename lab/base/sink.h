@@ -23,6 +23,18 @@ typedef enum lab_tone {
     LAB_COMPLAINT /* an error, after which the function that says it fails */
 } lab_tone;
 
+/* Something that helps after a message. The caller has the words for it: it knows its own verbs and
+ * options. */
+typedef enum lab_advice {
+    LAB_ADVICE_TIME,   /* allow more seconds */
+    LAB_ADVICE_PROVE,  /* let a kernel pass all gates on a problem */
+    LAB_ADVICE_BOARD,  /* check the board */
+    LAB_ADVICE_RIVALS, /* list the rivals that are here */
+    LAB_ADVICE_OTHERS, /* compare with a kernel of another heed */
+} lab_advice;
+
+#define LAB_ADVICE_SIZE 2048 /* room for any problem */
+
 typedef struct lab_progress lab_progress;
 
 typedef struct lab_sink {
@@ -30,6 +42,8 @@ typedef struct lab_sink {
     bool (*interrupted)(void); /* from any thread: is the work to end early? */
     void (*say)(void *data, lab_tone tone, const char *format, va_list list)
         __attribute__((format(printf, 3, 0)));
+    void (*advise)(void *data, lab_advice advice, const char *kernel, const char *spec,
+                   char text[LAB_ADVICE_SIZE]); /* kernel and spec: of LAB_ADVICE_PROVE alone */
     void (*step)(lab_progress *progress, size_t done, const char *what);
     void (*end)(lab_progress *progress);
 } lab_sink;
@@ -53,6 +67,12 @@ bool lab_interrupted(const lab_sink *sink);
 /* lab_say() tells a line of text, without a newline. */
 void lab_say(const lab_sink *sink, lab_tone tone, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* lab_advise() writes what the caller advises, to be put behind a message: "; see ...", or nothing
+ * without advice. Returns @text. lab_advise_prove() does so for LAB_ADVICE_PROVE. */
+const char *lab_advise(const lab_sink *sink, lab_advice advice, char text[LAB_ADVICE_SIZE]);
+const char *lab_advise_prove(const lab_sink *sink, const char *kernel, const char *spec,
+                             char text[LAB_ADVICE_SIZE]);
 
 /* lab_progress_start() begins @total steps, lab_progress_start_seconds() what takes @seconds. */
 lab_progress lab_progress_start(const lab_sink *sink, const char *title, size_t total);

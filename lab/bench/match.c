@@ -293,13 +293,14 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
                                  const lab_expect *expect)
 {
     const heed_problem *problem = &heed->tensors->problem;
+    char advice[LAB_ADVICE_SIZE];
     double guess = entry->rate > 0 ? heed_problem_flops(problem) / entry->rate : 0;
     match->name = entry->name;
     if (guess > SKIP_FACTOR * bench->seconds) {
         match->outcome = LAB_BENCH_SKIPPED;
         snprintf(match->reason, sizeof match->reason,
-                 "a call would take about %.0f s; --seconds %.0f would allow it", guess,
-                 ceil(guess / SKIP_FACTOR));
+                 "a call would take about %.0f s, for which a match needs %.0f s%s", guess,
+                 ceil(guess / SKIP_FACTOR), lab_advise(bench->sink, LAB_ADVICE_TIME, advice));
         return HEED_OK;
     }
     void *owned[LAB_VECTORS];

@@ -146,9 +146,10 @@ static lab_rival *open_peer(lab_bench *bench, const lab_found *found, lab_answer
 
 /* @name, or what stands before its first dash, must be a peer that was found: a slip is no reason
  * to time without it. */
-static heed_status refuse_peer(const lab_found *found, size_t count, const char *first,
-                               lab_error *error)
+static heed_status refuse_peer(const lab_bench *bench, const lab_found *found, size_t count,
+                               const char *first, lab_error *error)
 {
+    char advice[LAB_ADVICE_SIZE];
     lab_suggestion suggestion = lab_suggest(first);
     if (peer_of(first) && find_named(found, count, peer_of(first)))
         return lab_fail(error, HEED_ERR_INVALID, "%s is a backend itself, and has none", first);
@@ -161,9 +162,8 @@ static heed_status refuse_peer(const lab_found *found, size_t count, const char 
         return lab_fail(error, HEED_ERR_INVALID, "there is no rival '%s' here; did you mean '%s'?",
                         first, suggestion.best);
     return lab_fail(error, HEED_ERR_INVALID,
-                    "there is no rival '%s' here ('heed doctor' lists them, HEED_PEERS says where "
-                    "else to look)",
-                    first);
+                    "there is no rival '%s' here (HEED_PEERS says where else to look%s)", first,
+                    lab_advise(bench->sink, LAB_ADVICE_RIVALS, advice));
 }
 
 /* The same of a backend, of which a peer has told what there is on this device. */
@@ -205,7 +205,7 @@ static heed_status open_rival(lab_bench *bench, const lab_found *found, size_t c
     const meaning it = read_name(found, count, name);
     const lab_found *file = find_named(found, count, it.peer);
     if (!file)
-        return refuse_peer(found, count, it.peer, error);
+        return refuse_peer(bench, found, count, it.peer, error);
     if (lab_bench_late(bench))
         return add_absent(bench, name, LAB_BENCH_SKIPPED, "no time was left to start it");
     lab_rival *peer = open_peer(bench, file, &answer);
@@ -246,8 +246,8 @@ static heed_status check_rival(lab_bench *bench, const lab_found *found, size_t 
                                const char *name, lab_error *error)
 {
     const meaning it = read_name(found, count, name);
-    (void)bench;
-    return find_named(found, count, it.peer) ? HEED_OK : refuse_peer(found, count, it.peer, error);
+    return find_named(found, count, it.peer) ? HEED_OK
+                                             : refuse_peer(bench, found, count, it.peer, error);
 }
 
 typedef heed_status rival_fn(lab_bench *bench, const lab_found *found, size_t count,

@@ -24,6 +24,7 @@ static lab_limits limits_of(const lab_rebuild *it)
                          .device = *bench->device ? bench->device : NULL,
                          .arch = heed_device_arch(bench->context),
                          .unsafe = it->options.unsafe,
+                         .remedy = it->options.unsafe_remedy,
                          .interrupted = bench->sink ? bench->sink->interrupted : NULL };
 }
 

@@ -39,11 +39,12 @@ void lab_rebuild_library_free(lab_rebuild_library *library);
 
 /* Whether code of the board is trusted. */
 typedef struct lab_rebuild_options {
-    const char *board;  /* the file that it is of; NULL: the usual one */
-    bool trusts_board;  /* its sources may run here though others can write to it */
-    const char *remedy; /* how a caller's user says so, for messages; NULL: not at all */
-    bool unsafe;        /* sources run also where the system has no sandbox for them */
-    bool unproved;      /* without the gates */
+    const char *board;         /* the file that it is of; NULL: the usual one */
+    bool trusts_board;         /* its sources may run here though others can write to it */
+    const char *remedy;        /* how a caller's user says so, for messages; NULL: not at all */
+    bool unsafe;               /* sources run also where the system has no sandbox for them */
+    const char *unsafe_remedy; /* likewise; NULL: not at all */
+    bool unproved;             /* without the gates */
 } lab_rebuild_options;
 
 typedef struct lab_rebuild {

@@ -15,7 +15,8 @@ static void use_worker(lab_rerun *it, const lab_rerun_place *place)
         .name = it->name,
         .source = it->source,
         .limits = { .interrupted = place->sink ? place->sink->interrupted : NULL,
-                    .unsafe = place->options.unsafe }
+                    .unsafe = place->options.unsafe,
+                    .remedy = place->options.unsafe_remedy }
     };
     if (beside) {
         it->worker.language = beside->language;
@@ -78,6 +79,7 @@ heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_reco
                            int64_t trial, const char *name, const heed_problem *problem,
                            lab_error *error)
 {
+    char advice[LAB_ADVICE_SIZE];
     memset(it, 0, sizeof *it);
     it->problem = *problem;
     it->bench = (lab_bench){ .context = place->context,
@@ -91,9 +93,9 @@ heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_reco
     if (status != HEED_OK)
         return status;
     if (!it->source)
-        snprintf(
-            it->why, sizeof it->why,
-            "it is a kernel of another heed, and has no source of its own: 'heed gate' meets it");
+        snprintf(it->why, sizeof it->why,
+                 "it is a kernel of another heed, and has no source of its own%s",
+                 lab_advise(place->sink, LAB_ADVICE_OTHERS, advice));
     else if (place->beside || heed_device_is_host(place->context))
         use_worker(it, place);
     else

@@ -232,13 +232,14 @@ static heed_status lead(lab_evolve *run, const lab_individual *champion)
 /* Says how a champion that the gates have no answer on can be proved. */
 static void tell_open(const lab_evolve *run, const lab_individual *champion)
 {
+    const lab_sink *sink = run->sweep.sink;
     lab_session_name name;
+    char advice[LAB_ADVICE_SIZE];
     lab_sweep_name_point(&run->sweep, champion->point, &name);
-    lab_say(
-        run->sweep.sink, LAB_WARNING,
-        "%s, the champion, is not ranked: all gates have not been passed yet. The same command "
-        "goes on and asks them again; 'heed verify --proof --kernel %s \"%s\"' shows the reason",
-        name.whole, name.whole, run->sweep.shapes[0].spec);
+    lab_say(sink, LAB_WARNING,
+            "%s, the champion, is not ranked: all gates have not been passed yet. The same run, "
+            "resumed, asks them again%s",
+            name.whole, lab_advise_prove(sink, name.whole, run->sweep.shapes[0].spec, advice));
 }
 
 bool lab_evolve_is_open(const lab_evolve *run)

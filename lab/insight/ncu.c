@@ -23,7 +23,8 @@
 #define VARIABLES_MAX 4096
 
 static const char install[] = "install Nsight Compute, which the CUDA toolkit has, or say where it "
-                              "is with --ncu FILE";
+                              "is";
+static const char wait_longer[] = "see whether another ncu holds the device, or allow it more time";
 
 /* The output of one run of ncu. */
 typedef struct answer {
@@ -37,6 +38,9 @@ static bool give_up(lab_ncu_trouble *trouble, const char *fix, const char *forma
 
 static bool give_up(lab_ncu_trouble *trouble, const char *fix, const char *format, ...)
 {
+    trouble->kind = fix == install       ? LAB_NCU_ABSENT
+                    : fix == wait_longer ? LAB_NCU_LATE
+                                         : LAB_NCU_OTHER;
     va_list list;
     va_start(list, format);
     vsnprintf(trouble->reason, sizeof trouble->reason, format, list);
@@ -51,7 +55,7 @@ bool lab_ncu_find(const char *wish, char *path, size_t size, lab_ncu_trouble *tr
         snprintf(path, size, "%s", wish);
         if (access(path, X_OK) == 0)
             return true;
-        return give_up(trouble, install, "--ncu: '%s' is not a program", wish);
+        return give_up(trouble, install, "'%s' is not a program", wish);
     }
     if (lab_tool_find("ncu", path, size))
         return true;
@@ -207,8 +211,7 @@ static bool attempt(const lab_ncu_question *question, const char *metrics, int64
     if (lab_interrupted(question->sink))
         return give_up(trouble, NULL, "it was interrupted");
     if (it->late)
-        return give_up(trouble, "see whether another ncu holds the device; --timeout gives more",
-                       "ncu was not ready after %g s", question->seconds);
+        return give_up(trouble, wait_longer, "ncu was not ready after %g s", question->seconds);
     return true;
 }
 

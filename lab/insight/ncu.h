@@ -24,8 +24,17 @@ typedef struct lab_ncu_question {
     const lab_sink *sink; /* of Ctrl-C; NULL: none */
 } lab_ncu_question;
 
+/* Kinds of trouble to which a caller may have more to say. */
+typedef enum lab_ncu_kind {
+    LAB_NCU_OTHER,
+    LAB_NCU_ABSENT,
+    LAB_NCU_LATE,
+    LAB_NCU_KINDS
+} lab_ncu_kind;
+
 /* Why there are no counters. */
 typedef struct lab_ncu_trouble {
+    lab_ncu_kind kind;
     char reason[400];
     const char *fix; /* NULL: none is known */
 } lab_ncu_trouble;

@@ -352,7 +352,7 @@ static const struct {
     const char *advice;
 } rules[] = {
     { "block-too-big", LAB_SEVERITY_FAULT, block_too_big, 0, "threads",
-      "fewer threads, or fewer registers: __launch_bounds__(threads), --registers" },
+      "fewer threads, or fewer registers: __launch_bounds__(threads), or the compiler's limit" },
     { "smem-over-227k", LAB_SEVERITY_FAULT, smem_over, 227 * KIB, "bytes", LESS_SMEM },
     { "smem-over-163k", LAB_SEVERITY_FAULT, smem_over, 163 * KIB, "bytes", LESS_SMEM },
     { "smem-over-99k", LAB_SEVERITY_FAULT, smem_over, 99 * KIB, "bytes", LESS_SMEM },

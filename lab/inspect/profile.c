@@ -378,7 +378,7 @@ const lab_profile_trouble *lab_profile_trouble_in(const char *text)
         { "Profiling is not supported on", "ncu does not know this device, or it is shared",
           "install a newer Nsight Compute; profile on a whole device, outside of MIG and vGPU" },
         { "No kernels were profiled", "the program started no kernel under ncu",
-          "see what it says: heed launch with the same problem" },
+          "start the launch without ncu, and see what it says" },
     };
     for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++)
         if (strstr(text, troubles[i].phrase))

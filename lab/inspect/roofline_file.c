@@ -105,8 +105,7 @@ heed_status lab_ceilings_write(const lab_ceilings *ceilings, const char *path, l
 
 static heed_status corrupt(const char *name, const char *what, lab_error *error)
 {
-    return lab_fail(error, HEED_ERR_CORRUPT, "%s: %s; 'heed roofline --fresh' makes a new one",
-                    name, what);
+    return lab_fail(error, HEED_ERR_CORRUPT, "%s: %s", name, what);
 }
 
 /* The line that follows at *@at, without its end, in @line; false past the last one. */

@@ -173,32 +173,28 @@ static heed_status try_expression(parser *p, const char *text)
                : HEED_OK;
 }
 
-static heed_status read_let(parser *p, char *text)
+/* An assignment, at the end of a list. */
+static heed_status read_into(parser *p, char *text, bool letter, lab_let **list, size_t *count)
 {
-    lab_space *space = p->space;
     lab_let let;
-    heed_status status = read_assignment(p, text, &let, false);
+    heed_status status = read_assignment(p, text, &let, letter);
     if (status == HEED_OK)
         status = try_expression(p, let.text);
     if (status == HEED_OK)
-        status = grow(p, &space->lets, space->let_count, sizeof *space->lets);
+        status = grow(p, list, *count, sizeof **list);
     if (status == HEED_OK)
-        space->lets[space->let_count++] = let;
+        (*list)[(*count)++] = let;
     return status;
+}
+
+static heed_status read_let(parser *p, char *text)
+{
+    return read_into(p, text, false, &p->space->lets, &p->space->let_count);
 }
 
 static heed_status read_config(parser *p, char *text)
 {
-    lab_space *space = p->space;
-    lab_let letter;
-    heed_status status = read_assignment(p, text, &letter, true);
-    if (status == HEED_OK)
-        status = try_expression(p, letter.text);
-    if (status == HEED_OK)
-        status = grow(p, &space->config, space->config_count, sizeof *space->config);
-    if (status == HEED_OK)
-        space->config[space->config_count++] = letter;
-    return status;
+    return read_into(p, text, true, &p->space->config, &p->space->config_count);
 }
 
 static heed_status read_require(parser *p, char *text)

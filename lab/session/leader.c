@@ -59,11 +59,12 @@ heed_status lab_leaders_find(lab_record *record, const heed_context *context, co
 int64_t lab_leaders_tell_left_out(const lab_record *record, const lab_sink *sink, const char *spec,
                                   int64_t told)
 {
+    char advice[LAB_ADVICE_SIZE];
     int64_t trial = lab_record_left_out(record);
     if (trial > 0 && trial != told)
         lab_say(sink, LAB_MESSAGE,
                 "%s: trial %lld of the board would be ranked, but it is damaged or impossible, "
-                "and does not count; 'heed board check' says which are",
-                spec, (long long)trial);
+                "and does not count%s",
+                spec, (long long)trial, lab_advise(sink, LAB_ADVICE_BOARD, advice));
     return trial;
 }

@@ -97,7 +97,7 @@ static bool plan_passes(const lab_sweep_gates *gates, size_t number)
 
 heed_status lab_sweep_add_refused(lab_sweep *run, int64_t point)
 {
-    static const char why[] = "it does not pass 'heed verify --once' on the problems of the sweep";
+    static const char why[] = "it does not pass the gates on the problems of the sweep";
     const lab_record_gate gate = { .name = "verify", .passed = false };
     lab_session_name name;
     heed_status status = HEED_OK;

@@ -15,6 +15,7 @@ typedef struct lab_limits {
     size_t memory_bytes;    /* 256 MiB: what a C candidate may allocate */
     size_t stack_bytes;     /* 8 MiB: its stack */
     bool unsafe;            /* run C candidates also where the system cannot hold them */
+    const char *remedy;     /* how a caller's user says so, for messages; NULL: not at all */
     const char *device;     /* of CUDA candidates: "cuda", "cuda:N"; NULL: "cuda" */
     int arch;               /* of that device, 10 * major + minor; 0: it is asked */
     bool (*interrupted)(void); /* asked every 0.1 s while waiting: true ends it. May be NULL */

@@ -134,6 +134,7 @@ bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
 /* May a candidate run here? */
 static bool is_protected(lab_trial *trial, lab_trial_outcome *outcome)
 {
+    const char *remedy = trial->limits.remedy;
     char missing[64];
 
     trial->protections = lab_protections_find();
@@ -141,9 +142,9 @@ static bool is_protected(lab_trial *trial, lab_trial_outcome *outcome)
         trial->limits.unsafe)
         return true;
     lab_protections_missing(&trial->protections, missing, sizeof missing);
-    return lab_trial_outcome_set(
-        outcome, LAB_TRIAL_UNPROTECTED,
-        "was not run: this system lacks %s to hold it; see --unsafe-candidates", missing);
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_UNPROTECTED,
+                                 "was not run: this system lacks %s to hold it%s%s", missing,
+                                 remedy ? "; see " : "", remedy ? remedy : "");
 }
 
 static bool make_arenas(lab_trial *trial, lab_trial_outcome *outcome)

@@ -175,10 +175,13 @@ typedef struct contest_run {
 } contest_run;
 
 /* There is no time for a round. */
-static void give_up(lab_tune_shape *shape, bool lead, int round)
+static void give_up(const lab_sink *sink, lab_tune_shape *shape, bool lead, int round)
 {
     if (lead) {
-        keep_leader(shape, "", "there was no time to meet it: see --seconds");
+        char advice[LAB_ADVICE_SIZE], why[LAB_ADVICE_SIZE + 64];
+        snprintf(why, sizeof why, "there was no time to meet it%s",
+                 lab_advise(sink, LAB_ADVICE_TIME, advice));
+        keep_leader(shape, "", why);
         return;
     }
     shape->late = true;
@@ -197,7 +200,7 @@ static heed_status play(void *data, size_t index, int round, lab_duel_options op
     options.seconds = fmin(it->tune->duel, DUEL_SHARE * (round ? 1 : 0.5) * share);
     lab_progress_step(&it->progress, it->done++, shape->spec);
     if (options.seconds < DUEL_LEAST) {
-        give_up(shape, it->lead, round);
+        give_up(it->tune->bench.sink, shape, it->lead, round);
         return HEED_OK;
     }
     heed_status status = it->lead ? play_leader(it->tune, shape, round, &options)

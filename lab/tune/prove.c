@@ -23,7 +23,9 @@ static void lose(lab_tune_shape *shape, const char *why)
 /* Lets the gates judge who leads, until @until_ns. */
 static void judge(lab_tune *tune, lab_tune_shape *shape, int64_t until_ns)
 {
+    const lab_sink *sink = tune->bench.sink;
     const char *kernel = lab_tune_contender(shape), *spec = shape->spec;
+    char time_advice[LAB_ADVICE_SIZE], advice[LAB_ADVICE_SIZE];
     char why[LAB_PROVER_WHY] = "";
     bool time = heed_clock_ns() + (int64_t)(LEAST_SECONDS * 1e9) < until_ns;
     if (time)
@@ -32,16 +34,15 @@ static void judge(lab_tune *tune, lab_tune_shape *shape, int64_t until_ns)
         return;
     if (shape->proven == LAB_UNPROVEN) {
         if (shape->challenge.won || shape->lead.won)
-            lab_say(tune->bench.sink, LAB_MESSAGE,
-                    "%s: %.100s is faster, and there was no time to verify it: more --seconds give "
-                    "it, or try 'heed verify --proof --kernel %.100s \"%s\"'",
-                    spec, kernel, kernel, spec);
+            lab_say(sink, LAB_MESSAGE,
+                    "%s: %.100s is faster, and there was no time to verify it%s%s", spec, kernel,
+                    lab_advise(sink, LAB_ADVICE_TIME, time_advice),
+                    lab_advise_prove(sink, kernel, spec, advice));
         lose(shape, "there was no time to verify it");
         return;
     }
-    lab_say(tune->bench.sink, LAB_WARNING,
-            "%s: %.100s %s: see 'heed verify --proof --kernel %.100s \"%s\"'", spec, kernel, why,
-            kernel, spec);
+    lab_say(sink, LAB_WARNING, "%s: %.100s %s%s", spec, kernel, why,
+            lab_advise_prove(sink, kernel, spec, advice));
     lose(shape, why);
 }
 

@@ -180,6 +180,15 @@ double lab_row_distance(const double *a, const double *b, int64_t dim)
     return sqrt(sum);
 }
 
+void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab_run *a,
+                        const lab_run *b, int64_t row, double allowed)
+{
+    double first[HEED_DIM_MAX], second[HEED_DIM_MAX];
+    lab_run_row(a, problem, row, first);
+    lab_run_row(b, problem, row, second);
+    lab_worst_add(worst, row, lab_row_distance(first, second, problem->dim_v), allowed);
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 /* The first gate                                                                                 */
 /* ---------------------------------------------------------------------------------------------- */

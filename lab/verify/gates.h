@@ -96,6 +96,10 @@ void lab_run_row(const lab_run *run, const heed_problem *problem, int64_t row, d
  * finite in @b. */
 double lab_row_distance(const double *a, const double *b, int64_t dim);
 
+/* lab_worst_add_runs() adds the distance of O of two runs in a row. */
+void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab_run *a,
+                        const lab_run *b, int64_t row, double allowed);
+
 /* The gates, by file. */
 void lab_gate_executes(const lab_check *check, lab_verdict *verdict); /* gates.c */
 void lab_gate_finite(const lab_check *check, lab_verdict *verdict);   /* gates_error.c */

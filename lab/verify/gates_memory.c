@@ -66,6 +66,18 @@ void lab_gate_written(const lab_check *check, lab_verdict *verdict)
     lab_verdict_pass(verdict, -1, "all %lld rows", (long long)lab_rows(problem));
 }
 
+/* Runs the kernel once more, as @how says; false, with a verdict, if it did not run. */
+static bool run_again(lab_run *run, const lab_check *check, const lab_running *running,
+                      const char *how, lab_verdict *verdict)
+{
+    heed_status status = lab_run_create(run, check, running);
+    if (status != HEED_OK)
+        lab_verdict_skip_status(verdict, status);
+    else if (run->status != HEED_OK)
+        lab_verdict_fail(verdict, -1, "%s: %s", how, heed_message());
+    return status == HEED_OK && run->status == HEED_OK;
+}
+
 /* The second run once more. A device may have other code for tensors that are aligned otherwise,
  * which rounds elsewhere; with equal alignment it must not. */
 static void judge_again(const lab_check *check, lab_verdict *verdict)
@@ -75,14 +87,10 @@ static void judge_again(const lab_check *check, lab_verdict *verdict)
     lab_run run;
     int64_t row;
     lab_trace_step(check->trace, "once more");
-    heed_status status = lab_run_create(&run, check, &running);
-    if (status != HEED_OK)
-        lab_verdict_skip_status(verdict, status);
-    else if (run.status != HEED_OK)
-        lab_verdict_fail(verdict, -1, "once more: %s", heed_message());
-    else if (lab_run_equal(problem, &check->runs[1], &run, &row))
+    bool ran = run_again(&run, check, &running, "once more", verdict);
+    if (ran && lab_run_equal(problem, &check->runs[1], &run, &row))
         lab_verdict_pass(verdict, -1, "two runs of equal alignment are equal to the bit");
-    else
+    else if (ran)
         lab_verdict_fail(verdict, -1, "two runs differ: %s", lab_row_print(problem, row).text);
     lab_run_destroy(&run);
 }
@@ -141,27 +149,28 @@ static void judge_errors_without(const lab_check *check, const lab_run *run, lab
         lab_judge_worst(verdict, &check->values->problem, &without, "error without LSE");
 }
 
-void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
+static void judge_without(const lab_check *check, const lab_run *run, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
-    const lab_running running = { check->values, LAB_EDGE_END, 1, false };
-    lab_run run;
     int64_t row;
-    lab_trace_step(check->trace, "without LSE");
-    heed_status status = lab_run_create(&run, check, &running);
-    if (status != HEED_OK)
-        lab_verdict_skip_status(verdict, status);
-    else if (run.status != HEED_OK)
-        lab_verdict_fail(verdict, -1, "without LSE: %s", heed_message());
-    else if (run.spoiled[0] && !check->runs[0].spoiled[0] && !check->runs[1].spoiled[0])
-        lab_verdict_fail(verdict, -1, "without LSE: %s", run.spoiled);
-    else if (!has_equal_bits(check, &run))
-        judge_errors_without(check, &run, verdict);
-    else if (lab_run_equal(problem, &check->runs[0], &run, &row))
+    if (run->spoiled[0] && !check->runs[0].spoiled[0] && !check->runs[1].spoiled[0])
+        lab_verdict_fail(verdict, -1, "without LSE: %s", run->spoiled);
+    else if (!has_equal_bits(check, run))
+        judge_errors_without(check, run, verdict);
+    else if (lab_run_equal(problem, &check->runs[0], run, &row))
         lab_verdict_pass(verdict, -1, "equal to the bit");
     else
         lab_verdict_fail(verdict, -1, "O differs without LSE: %s",
                          lab_row_print(problem, row).text);
+}
+
+void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
+{
+    const lab_running running = { check->values, LAB_EDGE_END, 1, false };
+    lab_run run;
+    lab_trace_step(check->trace, "without LSE");
+    if (run_again(&run, check, &running, "without LSE", verdict))
+        judge_without(check, &run, verdict);
     lab_run_destroy(&run);
 }
 
@@ -172,16 +181,11 @@ static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edg
 {
     const lab_running running = { check->values, edge, 1, true };
     lab_run run;
-    bool well = false;
-    heed_status status = lab_run_create(&run, check, &running);
-    if (status != HEED_OK)
-        lab_verdict_skip_status(verdict, status);
-    else if (run.status != HEED_OK)
-        lab_verdict_fail(verdict, -1, "with %s: %s", how, heed_message());
-    else if (run.spoiled[0] || run.changed[0])
-        lab_verdict_fail(verdict, -1, "with %s: %s", how,
-                         run.spoiled[0] ? run.spoiled : run.changed);
-    else {
+    bool well = run_again(&run, check, &running, how, verdict);
+    if (well && (run.spoiled[0] || run.changed[0])) {
+        lab_verdict_fail(verdict, -1, "%s: %s", how, run.spoiled[0] ? run.spoiled : run.changed);
+        well = false;
+    } else if (well) {
         add_errors(worst, check, &run);
         well = worst->ratio > 1 || lab_judge_classes(check, &run, verdict);
     }
@@ -198,13 +202,12 @@ void lab_gate_unaligned(const lab_check *check, lab_verdict *verdict)
     static const struct {
         lab_edge edge;
         const char *how;
-    } ways[] = { { LAB_EDGE_ODD, "unaligned tensors" },
-                 { LAB_EDGE_APART, "tensors aligned each otherwise" } };
+    } ways[] = { { LAB_EDGE_ODD, "with unaligned tensors" },
+                 { LAB_EDGE_APART, "with tensors aligned each otherwise" } };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         lab_worst worst = { 0 };
         char what[48];
-        lab_trace_step(check->trace,
-                       i ? "with tensors aligned each otherwise" : "with unaligned tensors");
+        lab_trace_step(check->trace, ways[i].how);
         if (!add_unaligned(&worst, check, ways[i].edge, ways[i].how, verdict))
             return;
         snprintf(what, sizeof what, "%s: error", ways[i].how);

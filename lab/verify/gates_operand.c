@@ -36,11 +36,7 @@ static heed_status take_values(lab_values *values, const heed_problem *problem,
 static void add_difference(lab_worst *worst, const lab_check *check, const lab_run *run,
                            int64_t row, double o_allowed, double lse_allowed)
 {
-    const heed_problem *problem = &check->values->problem;
-    double a[HEED_DIM_MAX], b[HEED_DIM_MAX];
-    lab_run_row(&check->runs[0], problem, row, a);
-    lab_run_row(run, problem, row, b);
-    lab_worst_add(worst, row, lab_row_distance(b, a, problem->dim_v), o_allowed);
+    lab_worst_add_runs(worst, &check->values->problem, run, &check->runs[0], row, o_allowed);
     double lse = (double)run->lse[row], first = (double)check->runs[0].lse[row];
     if (isfinite(first) || isfinite(lse))
         lab_worst_add(worst, row, fabs(lse - first), lse_allowed);
@@ -428,14 +424,11 @@ void lab_gate_neutral(const lab_check *check, lab_verdict *verdict)
     }
     if (lab_variants_run(check, pair, 2, status, verdict)) {
         const lab_expect *expect = pair[1].expect;
-        double a[HEED_DIM_MAX], b[HEED_DIM_MAX];
         lab_worst worst = { 0 };
         for (int64_t i = 0; i < expect->count; i++) {
             int64_t row = expect->rows[i];
-            lab_run_row(&pair[0].run, problem, row, a);
-            lab_run_row(&pair[1].run, problem, row, b);
-            lab_worst_add(&worst, row, lab_row_distance(a, b, problem->dim_v),
-                          SIDES * expect->o_budget[i]);
+            lab_worst_add_runs(&worst, problem, &pair[0].run, &pair[1].run, row,
+                               SIDES * expect->o_budget[i]);
             if (isfinite(expect->lse[i]))
                 lab_worst_add(&worst, row,
                               fabs((double)pair[0].run.lse[row] - (double)pair[1].run.lse[row]),

@@ -136,13 +136,10 @@ static const char *order_of_keys(const heed_problem *problem)
 static void add_differences(lab_worst *worst, const lab_check *check, const lab_run *run)
 {
     const lab_expect *expect = check->expect;
-    const heed_problem *problem = &check->values->problem;
-    double a[HEED_DIM_MAX], b[HEED_DIM_MAX];
     for (int64_t i = 0; i < expect->count; i++) {
         int64_t row = expect->rows[i];
-        lab_run_row(&check->runs[0], problem, row, a);
-        lab_run_row(run, problem, row, b);
-        lab_worst_add(worst, row, lab_row_distance(a, b, problem->dim_v), 2 * expect->o_budget[i]);
+        lab_worst_add_runs(worst, &check->values->problem, &check->runs[0], run, row,
+                           2 * expect->o_budget[i]);
         double lse = (double)run->lse[row], first = (double)check->runs[0].lse[row];
         if (isfinite(expect->lse[i]))
             lab_worst_add(worst, row, fabs(lse - first), 2 * expect->lse_budget[i]);
@@ -259,14 +256,11 @@ static void judge_shift(const lab_check *check, const lab_variant pair[2], int64
 {
     const heed_problem *problem = &check->values->problem;
     const lab_expect *expect = pair[0].expect;
-    double a[HEED_DIM_MAX], b[HEED_DIM_MAX];
     lab_worst worst = { 0 };
     for (int64_t i = 0; i < expect->count; i++) {
         int64_t row = expect->rows[i];
-        lab_run_row(&pair[0].run, problem, row, a);
-        lab_run_row(&pair[1].run, problem, row, b);
-        lab_worst_add(&worst, row, lab_row_distance(a, b, problem->dim_v),
-                      expect->o_budget[i] + pair[1].expect->o_budget[i]);
+        lab_worst_add_runs(&worst, problem, &pair[0].run, &pair[1].run, row,
+                           expect->o_budget[i] + pair[1].expect->o_budget[i]);
         double rise = (double)pair[1].run.lse[row] - (double)pair[0].run.lse[row];
         if (isfinite(expect->lse[i]))
             lab_worst_add(&worst, row, fabs(rise - shift_of(&pair[1].values, row, column)),

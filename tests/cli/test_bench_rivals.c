@@ -113,7 +113,9 @@ static void survives_bad_rivals(void **state)
     expect_text(state, "stderr.txt", "no rival 'refusse' here; did you mean 'refuses'?");
     expect_text(state, "stdout.txt", "heed.error/1");
     assert_int_equal(run_bench(state, "HEED_PEERS=.", "'b1 h1 s8 d8 f32' -t 1 --peers zyzzyva"), 2);
-    expect_text(state, "stderr.txt", "no rival 'zyzzyva' here ('heed doctor' lists them");
+    expect_text(state, "stderr.txt",
+                "no rival 'zyzzyva' here (HEED_PEERS says where else to look; 'heed doctor' lists "
+                "them)");
 
     assert_int_equal(
         run_bench(state, "HEED_PEERS=.", "'b1 h1 s8 d8 f32' -t 1 --seconds 0.05 --peers refuses"),

@@ -19,26 +19,24 @@ many cases there are, how many heed has words for, how many were run, and how ma
 1 if one is wrong, with 77 ("skipped") without numpy and ml_dtypes.
 """
 
-import argparse
 import ast
 import concurrent.futures
 import itertools
 import math
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77
+import script
+
 DIM_MAX = 512
 
 try:
     import ml_dtypes
     import numpy as np
 except ImportError as error:
-    print(f"skipped: {error}")
-    sys.exit(SKIPPED)
+    script.skip(error)
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 NO_MEANING = ("deterministic", "kvpacked", "V_colmajor", "num_splits")
@@ -245,9 +243,7 @@ def run(heed, options, it, values, folder):
         command += ["--slopes", folder / "slopes.npy"]
     if it.words():
         command += ["--words", it.words()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip())
+    script.run(command)
     o = np.load(folder / "o.npy")
     return (o.view(ml_dtypes.bfloat16) if it.kind == "bfloat16" else o).astype(np.float32)
 
@@ -269,13 +265,7 @@ def judge(job):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("heed", help="the program heed")
-    parser.add_argument("checkout", type=pathlib.Path, help="the folder of FlashAttention's sources")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="run one case in N")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="run N cases at a time")
-    parser.add_argument("options", nargs="*", help="further options of heed run, after --")
-    args = parser.parse_intermixed_args()
+    args = script.checkout_arguments(__doc__, "FlashAttention")
     wrong = 0
     for suite, grid in ((s, g) for s in (Second(), Third()) for g in s.grids):
         cases = [c for case in grid_of(args.checkout / suite.path, grid) for c in suite.expand(case)]

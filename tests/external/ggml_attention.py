@@ -18,18 +18,17 @@ are, how many heed has words for, how many were run, and how many were right. Ex
 with 77 ("skipped") without numpy and ml_dtypes.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import math
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77
+import script
+
 DIM_MAX = 512
 ERROR_MAX = 5e-4
 
@@ -37,8 +36,7 @@ try:
     import ml_dtypes
     import numpy as np
 except ImportError as error:
-    print(f"skipped: {error}")
-    sys.exit(SKIPPED)
+    script.skip(error)
 
 TYPES = {"F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16}
 
@@ -183,10 +181,10 @@ def judge(job):
     values = Values(case)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        command = [heed, "run"] + arguments(case, values, folder) + more
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            return f"{case}: {done.stderr.strip()}"
+        try:
+            script.run([heed, "run"] + arguments(case, values, folder) + more)
+        except RuntimeError as why:
+            return f"{case}: {why}"
         o = np.load(folder / "o.npy")
     o = (o.view(ml_dtypes.bfloat16) if values.q.dtype == TYPES["BF16"] else o).astype(np.float64)
     o = o if case.order == (0, 1, 2, 3) else o.swapaxes(1, 2)
@@ -196,13 +194,7 @@ def judge(job):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("heed", help="the program heed")
-    parser.add_argument("checkout", type=pathlib.Path, help="the folder of llama.cpp's sources")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="run one case in N")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="run N cases at a time")
-    parser.add_argument("options", nargs="*", help="further options of heed run, after --")
-    args = parser.parse_intermixed_args()
+    args = script.checkout_arguments(__doc__, "llama.cpp")
     cases = grid_of(args.checkout / "tests/test-backend-ops.cpp")
     left_out = collections.Counter(why for why in map(inexpressible, cases) if why)
     said = [case for case in cases if not inexpressible(case)]

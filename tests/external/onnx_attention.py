@@ -13,15 +13,14 @@ Prints how many cases there are, how many heed ran, and how many came out right.
 wrong or was not run, with 77 ("skipped") without the package.
 """
 
-import argparse
 import math
 import pathlib
-import subprocess
 import sys
 import tempfile
 import warnings
 
-SKIPPED = 77
+import script
+
 BFLOAT16_RTOL = 2**-6
 EXPANDED = "_expanded"  # the same cases, as graphs of other operators
 
@@ -31,8 +30,7 @@ try:
     import onnx
     from onnx.backend.test.case.node import collect_testcases
 except ImportError as error:
-    print(f"skipped: {error}")
-    sys.exit(SKIPPED)
+    script.skip(error)
 
 
 def cases():
@@ -156,9 +154,7 @@ def run(heed, options, call, folder):
     words = " ".join(word for word in call.words if word)
     if words:
         command += ["--words", words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip())
+    script.run(command)
     o = np.load(folder / "o.npy")
     return o.view(ml_dtypes.bfloat16) if narrow else o
 
@@ -181,11 +177,7 @@ def judge(heed, options, case):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("heed", help="the program heed")
-    parser.add_argument("--verbose", action="store_true", help="name every case")
-    parser.add_argument("options", nargs="*", help="further options of heed run, after --")
-    args = parser.parse_args()
+    args = script.package_arguments(__doc__)
     counts = dict.fromkeys(("right", "wrong", "failed"), 0)
     for case in cases():
         what, text = judge(args.heed, args.options, case)

@@ -15,16 +15,14 @@ Prints how many cases there are, how many were left out, how many heed ran, and 
 Exits with 1 if one is wrong or was not run, with 77 ("skipped") without the packages.
 """
 
-import argparse
 import collections
 import math
 import pathlib
-import subprocess
 import sys
 import tempfile
 import warnings
 
-SKIPPED = 77
+import script
 
 try:
     import numpy as np
@@ -35,8 +33,7 @@ try:
         from torch.testing._internal.common_device_type import toleranceOverride
         from torch.testing._internal.common_methods_invocations import op_db
 except (ImportError, OSError) as error:
-    print(f"skipped: {error}")
-    sys.exit(SKIPPED)
+    script.skip(error)
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
@@ -126,9 +123,7 @@ def run(heed, options, case, folder):
         command += ["--scale", f"{sample.kwargs['scale']:.9g}"]
     if sample.kwargs.get("is_causal"):
         command += ["--words", "causal=tl"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip())
+    script.run(command)
     o = torch.from_numpy(np.load(folder / "o.npy"))
     return o.view(torch.bfloat16) if case.dtype == torch.bfloat16 else o
 
@@ -155,11 +150,7 @@ def judge(heed, options, case):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("heed", help="the program heed")
-    parser.add_argument("--verbose", action="store_true", help="name every case")
-    parser.add_argument("options", nargs="*", help="further options of heed run, after --")
-    args = parser.parse_args()
+    args = script.package_arguments(__doc__)
     counts = collections.Counter()
     for case in cases():
         why = left_out(case)

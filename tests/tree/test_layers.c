@@ -150,6 +150,7 @@ static const layer layers[] = {
       { "src/cuda/jit.h", "src/cuda/driver/nvrtc.h", "lab/", "cli/" },
       { NULL } },
     { "examples/", true, { "include/" }, { NULL } },
+    { "examples/contest.c", true, { "include/", "lab/bench/", "lab/measure/" }, { NULL } },
     { "examples/duel.c", true, { "include/", "lab/bench/", "lab/verify/" }, { NULL } },
     { "examples/sweep.c", true, { "include/", "lab/sweep/" }, { NULL } },
     { "peers/",
@@ -189,6 +190,16 @@ static const char *const search_path[] = { "include/",      "src/",        "",
                                            "lab/",          "tests/",      "tests/helpers/",
                                            "tests/scenes/", "tests/fake/", "src/cuda/kernels/",
                                            "lab/trial/" };
+
+/* The laboratory is called without the command line too, so its messages name none of that. */
+static const char quiet_folder[] = "lab/";
+static const char *const verbs[] = { "ablate", "bench",    "board",  "doctor",   "evolve",
+                                     "gate",   "inspect",  "launch", "plan",     "profile",
+                                     "report", "roofline", "run",    "selftest", "sweep",
+                                     "tune",   "verify" };
+
+/* Options of other programs. */
+static const char *const foreign_options[] = { "extract-elf", "cap-add" };
 
 static int complaints;
 static int files_read;
@@ -320,6 +331,51 @@ static void check_loudness(const char *path, int line, const char *source)
         complain(path, line, "only cli, peers and tests use the standard streams", "stdout");
 }
 
+/* The string that begins at the quotation mark @at: *@end becomes its closing mark, or the end of
+ * the line. */
+static void read_string(const char *at, const char **end)
+{
+    for (*end = at + 1; **end && **end != '"'; ++*end)
+        if (**end == '\\' && (*end)[1])
+            ++*end;
+}
+
+static void check_option(const char *path, int line, const char *at)
+{
+    char name[64];
+    if (sscanf(at, "--%63[a-z-]", name) == 1 &&
+        !is_among(name, foreign_options, sizeof foreign_options / sizeof *foreign_options))
+        complain(path, line, "the laboratory does not name options", name);
+}
+
+static void check_verb(const char *path, int line, const char *at)
+{
+    char name[64];
+    if (sscanf(at, "heed %63[a-z]", name) == 1 &&
+        (at[-1] == '\'' || is_among(name, verbs, sizeof verbs / sizeof *verbs)))
+        complain(path, line, "the laboratory does not name verbs", name);
+}
+
+/* One word alone, such as "--csv", is an argument of a program and no message. */
+static void check_words(const char *path, int line, const char *source)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "%s", source);
+    cut_comment(text);
+    for (const char *at = strchr(text, '"'), *end; at; at = *end ? strchr(end + 1, '"') : NULL) {
+        read_string(at, &end);
+        if (!memchr(at, ' ', (size_t)(end - at)))
+            continue;
+        for (const char *word = at + 1; word < end; word++) {
+            bool begins = strchr("\" '", word[-1]) || (word[-1] == '(' && word[-2] == ' ');
+            if (begins && starts_with(word, "--"))
+                check_option(path, line, word);
+            if (begins && starts_with(word, "heed "))
+                check_verb(path, line, word);
+        }
+    }
+}
+
 static int check_file(const char *path, const struct stat *status, int kind)
 {
     static const char *const endings[] = { ".c", ".h", ".def", ".cu", ".cuh" };
@@ -345,6 +401,8 @@ static int check_file(const char *path, const struct stat *status, int kind)
             check_include(path, line, rules, text + end);
         if (!rules->ends_and_prints)
             check_loudness(path, line, text);
+        if (starts_with(path, quiet_folder))
+            check_words(path, line, text);
     }
     fclose(file);
     files_read++;
@@ -390,10 +448,33 @@ static void test_rules(void **state)
     complaints = 0;
 }
 
+/* Words that messages of the laboratory may not have, one a line, and some that they may. */
+static void test_words(void **state)
+{
+    static const char *const bad[] = { "    say(\"see (--seconds)\");", "  \"--ncu: no such %s\",",
+                                       "  \"\\\"x\\\": 'heed wisdom' says\"",
+                                       "  \"heed launch does\"" };
+    static const char *const good[] = {
+        "    say(\"what heed plans\");",  "  \"a b{color:var(--back)}\"",
+        "    \"--csv\", \"raw\",",        "    /* \"see --seconds\" */",
+        "    { \"heed wisdom\", x--y },", "    say(\"x\", it--, \"take --cap-add SYS_ADMIN\");"
+    };
+    complaints = 0;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        check_words("lab/x.c", (int)i + 1, bad[i]);
+        assert_int_equal(complaints, (int)i + 1);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        check_words("lab/x.c", 100 + (int)i, good[i]);
+    assert_int_equal(complaints, (int)(sizeof bad / sizeof *bad));
+    complaints = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,11 +20,13 @@ static bool has_flag(const cli_args *args, const char *name)
 
 lab_rebuild_options cli_rebuild_options(const cli_args *args)
 {
+    bool runs_sources = cli_args_has(args, "unsafe-candidates");
     return (lab_rebuild_options){ .board = cli_args_text(args, "board"),
                                   .trusts_board = has_flag(args, "trust-board"),
                                   .remedy = cli_args_has(args, "trust-board") ? "--trust-board"
                                                                               : NULL,
                                   .unsafe = has_flag(args, "unsafe-candidates"),
+                                  .unsafe_remedy = runs_sources ? CLI_UNSAFE_REMEDY : NULL,
                                   .unproved = has_flag(args, "no-verify") };
 }
 

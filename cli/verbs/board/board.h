@@ -31,6 +31,8 @@
              "Run users' C sources even if this system has no sandbox for them: " \
              "they can then do everything that you can")
 
+#define CLI_UNSAFE_REMEDY "--unsafe-candidates"
+
 /* cli_rebuild_options() returns what --board, --trust-board, --unsafe-candidates and --no-verify
  * say, of those that the verb has. */
 lab_rebuild_options cli_rebuild_options(const cli_args *args);

@@ -72,6 +72,7 @@ static cli_exit try_file(const cli_args *args, const char *path)
         return CLI_OK;
     cli_exit code = cli_source_read(&own, args);
     own.worker.limits.unsafe = cli_args_flag(args, "unsafe-candidates");
+    own.worker.limits.remedy = CLI_UNSAFE_REMEDY;
     if (code == CLI_OK)
         code = cli_source_check(&own, &place, &any, 1);
     cli_source_free(&own);
@@ -161,7 +162,8 @@ cli_exit evolve_sources(evolve_run *run)
                         .program = program,
                         .way = (lab_way)cli_args_choice(args, "way"),
                         .limits = { .interrupted = cli_interrupted,
-                                    .unsafe = run->evolve.rerun.options.unsafe } };
+                                    .unsafe = run->evolve.rerun.options.unsafe,
+                                    .remedy = CLI_UNSAFE_REMEDY } };
     if (!heed_device_is_host(sweep->context)) {
         const char *device = run->evolve.device;
         all.limits.device = strncmp(device, "cuda", 4) == 0 ? device : "cuda";

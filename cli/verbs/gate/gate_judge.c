@@ -58,7 +58,9 @@ static cli_exit finish(gate_shape *shape, cli_exit code)
 /* A user's C source, in a process of its own. */
 static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_options *options)
 {
-    const lab_limits limits = { .unsafe = gate->options.unsafe, .interrupted = cli_interrupted };
+    const lab_limits limits = { .unsafe = gate->options.unsafe,
+                                .remedy = gate->options.unsafe_remedy,
+                                .interrupted = cli_interrupted };
     shape->worker = (lab_bench_worker){ .name = shape->champion,
                                         .source = shape->code,
                                         .limits = limits };

@@ -84,6 +84,18 @@ static cli_exit plan_all(profile_job *job, const cli_args *args, const lab_probl
     return code;
 }
 
+/* Adds the options of this verb to the advice of the laboratory. */
+static void name_options(lab_ncu_trouble *trouble)
+{
+    static const char *const fixes[LAB_NCU_KINDS] = {
+        [LAB_NCU_ABSENT] = "install Nsight Compute, which the CUDA toolkit has, or say where it is "
+                           "with --ncu FILE",
+        [LAB_NCU_LATE] = "see whether another ncu holds the device; --timeout gives more",
+    };
+    if (fixes[trouble->kind])
+        trouble->fix = fixes[trouble->kind];
+}
+
 static cli_exit count(profile_job *job, profile_row *row, const target *device)
 {
     const lab_ncu_question question = {
@@ -99,6 +111,8 @@ static cli_exit count(profile_job *job, profile_row *row, const target *device)
     };
     if (lab_ncu_count(&question, &row->profile, &row->trouble))
         judge(row);
+    else
+        name_options(&row->trouble);
     return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }
 
@@ -107,6 +121,8 @@ static cli_exit count_all(profile_job *job, const char *wish, const target *devi
     lab_ncu_trouble trouble = { .fix = NULL };
     cli_exit code = CLI_OK;
     bool able = lab_ncu_find(wish, job->ncu, sizeof job->ncu, &trouble);
+    if (!able)
+        name_options(&trouble);
     if (device->host) {
         able = false;
         trouble = (lab_ncu_trouble){ .reason = "a CPU has no such counters",

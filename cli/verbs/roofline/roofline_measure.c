@@ -139,7 +139,7 @@ static bool look(lab_ceilings *ceilings, const heed_context *context, char path[
     if (access(path, F_OK) != 0)
         return false;
     if (lab_ceilings_read(ceilings, path, &error) != HEED_OK) {
-        cli_warning("%s", error.text);
+        cli_warning("%s; 'heed roofline --fresh' makes a new one", error.text);
         return false;
     }
     return strcmp(ceilings->device, wanted.device) == 0 &&

@@ -137,12 +137,7 @@ cli_exit sweep_read_arch(lab_sweep *run, const cli_args *args)
 
 cli_exit sweep_exit(const lab_sweep *sweep, heed_status status)
 {
-    if (status == HEED_OK)
-        return CLI_OK;
-    if (cli_interrupted())
-        return CLI_INTERRUPTED;
-    cli_error("%s", *sweep->trouble.text ? sweep->trouble.text : heed_status_name(status));
-    return cli_exit_of(status);
+    return cli_exit_of_work(status, &sweep->trouble);
 }
 
 cli_exit sweep_start_pool(lab_sweep *run)

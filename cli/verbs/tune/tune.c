@@ -89,16 +89,6 @@ static void look_at_device(tune_run *run)
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static cli_exit exit_of(const lab_tune *tune, heed_status status)
-{
-    if (status == HEED_OK)
-        return CLI_OK;
-    if (cli_interrupted())
-        return CLI_INTERRUPTED;
-    cli_error("%s", *tune->trouble.text ? tune->trouble.text : heed_status_name(status));
-    return cli_exit_of(status);
-}
-
 /* A champion that is wrong, whoever it is of, is the worst that can be found out. */
 static cli_exit verdict(const lab_tune *tune)
 {
@@ -154,13 +144,13 @@ static cli_exit run_tune(tune_run *run)
     if (code == CLI_OK)
         code = cli_board_open(&tune->session.record, LAB_RECORD_WRITE, run->args);
     if (code == CLI_OK)
-        code = exit_of(tune, lab_tune_begin(tune));
+        code = cli_exit_of_work(lab_tune_begin(tune), &tune->trouble);
     if (code == CLI_OK)
         code = cli_session_begun(&tune->session, true);
     if (code == CLI_OK)
         code = bench_open_peers(&tune->bench);
     if (code == CLI_OK)
-        code = end_run(tune, exit_of(tune, lab_tune_run(tune)));
+        code = end_run(tune, cli_exit_of_work(lab_tune_run(tune), &tune->trouble));
     if (code == CLI_OK)
         keep(run);
     if (code == CLI_OK)

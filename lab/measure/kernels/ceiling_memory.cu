@@ -8,12 +8,20 @@
 #define THREADS 256
 #define AT_ONCE 4 /* loads of a thread that are under way together */
 
+/* Loads unit @i and those that lie @stride apart behind it; past the last one, @i again. */
+HEED_DEVICE void load(const heed_ceiling_args *args, u64 i, u64 stride, heed_u32x4 x[AT_ONCE])
+{
+    const heed_u32x4 *from = (const heed_u32x4 *)args->from;
+    HEED_UNROLL
+    for (u32 j = 0; j < AT_ONCE; j++)
+        x[j] = ptx_ld_global_16(from + (i + j * stride < args->units ? i + j * stride : i));
+}
+
 /* Reads all units in each round, a block other ones every time, so that what it read before is in
  * no cache of its own multiprocessor. */
 HEED_ENTRY(THREADS, 4) heed_ceiling_read(HEED_GRID_CONSTANT const heed_ceiling_args args)
 {
     const u64 stride = (u64)ptx_grid_x() * THREADS;
-    const heed_u32x4 *from = (const heed_u32x4 *)args.from;
     u32 sum = 0;
     HEED_NO_UNROLL
     for (u64 round = 0; round < args.rounds; round++) {
@@ -21,9 +29,7 @@ HEED_ENTRY(THREADS, 4) heed_ceiling_read(HEED_GRID_CONSTANT const heed_ceiling_a
         HEED_NO_UNROLL
         for (u64 i = block * THREADS + ptx_thread(); i < args.units; i += AT_ONCE * stride) {
             heed_u32x4 x[AT_ONCE];
-            HEED_UNROLL
-            for (u32 j = 0; j < AT_ONCE; j++)
-                x[j] = ptx_ld_global_16(from + (i + j * stride < args.units ? i + j * stride : i));
+            load(&args, i, stride, x);
             HEED_UNROLL
             for (u32 j = 0; j < AT_ONCE; j++)
                 sum ^= x[j].v[0] ^ x[j].v[1] ^ x[j].v[2] ^ x[j].v[3];
@@ -36,7 +42,6 @@ HEED_ENTRY(THREADS, 4) heed_ceiling_read(HEED_GRID_CONSTANT const heed_ceiling_a
 HEED_ENTRY(THREADS, 4) heed_ceiling_copy(HEED_GRID_CONSTANT const heed_ceiling_args args)
 {
     const u64 stride = (u64)ptx_grid_x() * THREADS;
-    const heed_u32x4 *from = (const heed_u32x4 *)args.from;
     heed_u32x4 *to = (heed_u32x4 *)args.to;
     HEED_NO_UNROLL
     for (u64 round = 0; round < args.rounds; round++) {
@@ -44,9 +49,7 @@ HEED_ENTRY(THREADS, 4) heed_ceiling_copy(HEED_GRID_CONSTANT const heed_ceiling_a
         for (u64 i = ptx_block_x() * THREADS + ptx_thread(); i < args.units;
              i += AT_ONCE * stride) {
             heed_u32x4 x[AT_ONCE];
-            HEED_UNROLL
-            for (u32 j = 0; j < AT_ONCE; j++)
-                x[j] = ptx_ld_global_16(from + (i + j * stride < args.units ? i + j * stride : i));
+            load(&args, i, stride, x);
             HEED_UNROLL
             for (u32 j = 0; j < AT_ONCE; j++)
                 ptx_st_global_16(to + (i + j * stride < args.units ? i + j * stride : i), x[j]);

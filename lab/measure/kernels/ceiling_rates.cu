@@ -54,20 +54,6 @@ HEED_ENTRY(256, 4) heed_ceiling_exp(HEED_GRID_CONSTANT const heed_ceiling_args a
     finish(&args, sum);
 }
 
-/* Two 16-bit elements of either sign between 1/2 and 1: what a product draws of power depends on
- * its operands, and zeros would be measured faster than any data are multiplied. */
-HEED_DEVICE u32 operand(u32 seed)
-{
-    u32 x = (seed + 1) * 2654435761u;
-    x = (x ^ x >> 15) * 2246822519u;
-    x ^= x >> 13;
-#if HEED_BF16
-    return (x & 0x807f807fu) | 0x3f003f00u;
-#else
-    return (x & 0x83ff83ffu) | 0x38003800u;
-#endif
-}
-
 #define SUMS 8
 #define OPERANDS 4
 

@@ -16,19 +16,6 @@
 #define STEPS 4   /* of 16 elements in a row */
 #define REPEATS 4 /* of all steps, in a round */
 
-/* As in ceiling_rates.cu. */
-HEED_DEVICE u32 operand(u32 seed)
-{
-    u32 x = (seed + 1) * 2654435761u;
-    x = (x ^ x >> 15) * 2246822519u;
-    x ^= x >> 13;
-#if HEED_BF16
-    return (x & 0x807f807fu) | 0x3f003f00u;
-#else
-    return (x & 0x83ff83ffu) | 0x38003800u;
-#endif
-}
-
 /* Of rows of 128 bytes, swizzled, 8 of which are 1024 bytes. */
 HEED_DEVICE u64 descriptor(u32 smem)
 {

@@ -82,6 +82,17 @@ static void note_end(lab_progress *progress)
     it->ends++;
 }
 
+/* Has no advice on the board. */
+static void give_advice(void *data, lab_advice advice, const char *kernel, const char *spec,
+                        char text[LAB_ADVICE_SIZE])
+{
+    (void)data;
+    if (advice == LAB_ADVICE_PROVE)
+        snprintf(text, LAB_ADVICE_SIZE, "prove %s on %s", kernel, spec);
+    else if (advice == LAB_ADVICE_TIME)
+        memset(text, 'x', LAB_ADVICE_SIZE - 1);
+}
+
 static bool yes(void)
 {
     return true;
@@ -108,16 +119,28 @@ static void test_a_sink_is_told(void **state)
     assert_true(lab_interrupted(&sink));
 }
 
+static void test_a_caller_advises(void **state)
+{
+    const lab_sink sink = { .advise = give_advice };
+    char text[LAB_ADVICE_SIZE];
+    assert_string_equal(lab_advise_prove(&sink, "k", "b1", text), "; prove k on b1");
+    assert_string_equal(lab_advise(&sink, LAB_ADVICE_BOARD, text), "");
+    assert_int_equal(strlen(lab_advise(&sink, LAB_ADVICE_TIME, text)), LAB_ADVICE_SIZE - 1);
+    assert_int_equal(strncmp(text, "; xx", 4), 0);
+}
+
 /* Nobody need listen, and then nothing stops. */
 static void test_no_sink_is_needed(void **state)
 {
     const lab_sink silent = { .data = NULL };
     const lab_sink *const sinks[] = { NULL, &silent };
+    char text[LAB_ADVICE_SIZE];
     for (size_t i = 0; i < 2; i++) {
         lab_progress progress = lab_progress_start(sinks[i], "timing", 4);
         lab_progress_step(&progress, 1, NULL);
         lab_progress_end(&progress);
         lab_say(sinks[i], LAB_MESSAGE, "nobody");
+        assert_string_equal(lab_advise(sinks[i], LAB_ADVICE_TIME, text), "");
         assert_false(lab_interrupted(sinks[i]));
     }
 }
@@ -145,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_lines_stay_lines),
         cmocka_unit_test(test_what_does_not_fit_is_cut),
         cmocka_unit_test(test_a_sink_is_told),
+        cmocka_unit_test(test_a_caller_advises),
         cmocka_unit_test(test_no_sink_is_needed),
         cmocka_unit_test(test_an_array_grows),
     };

@@ -80,6 +80,14 @@ static void say(void *data, lab_tone tone, const char *format, va_list list)
     vsnprintf(s->said + length, sizeof s->said - length, format, list);
 }
 
+static void advise(void *data, lab_advice advice, const char *kernel, const char *spec,
+                   char text[LAB_ADVICE_SIZE])
+{
+    (void)data;
+    if (advice == LAB_ADVICE_PROVE)
+        snprintf(text, LAB_ADVICE_SIZE, "prove %s on %s", kernel, spec);
+}
+
 static void open_scene(scene *s, void **state)
 {
     const heed_options options = {
@@ -89,7 +97,7 @@ static void open_scene(scene *s, void **state)
     lab_error error;
     lab_sweep *sweep = &s->run.sweep;
     memset(s, 0, sizeof *s);
-    s->sink = (lab_sink){ .data = s, .say = say };
+    s->sink = (lab_sink){ .data = s, .say = say, .advise = advise };
     s->run = (lab_evolve){ .session = { .verb = "evolve", .seed = 1 },
                            .prover = { s, prove },
                            .device = "cpu",
@@ -166,7 +174,7 @@ static void test_no_answer(void **state)
     assert_true(lab_evolve_is_open(&s.run));
     assert_int_equal(count_ranked(&s), 0);
     assert_non_null(strstr(s.said, "is not ranked"));
-    assert_non_null(strstr(s.said, "heed verify --proof --kernel fwd_any_scalar_row"));
+    assert_non_null(strstr(s.said, "; prove fwd_any_scalar_row"));
     snprintf(name, sizeof name, "%s", s.asked[s.count - 1]);
     close_scene(&s, LAB_RECORD_BROKEN);
     open_scene(&s, state);
