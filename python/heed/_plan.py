@@ -354,7 +354,7 @@ class Plan:
         return bool(library.heed_plan_deterministic(self._open()))
 
     def explain(self) -> str:
-        """What the planner considered, for people."""
+        """Say for people what the planner considered."""
         return text_of(library.heed_plan_explain, self._open())
 
     def __repr__(self) -> str:
