@@ -517,9 +517,11 @@ HEED_API void heed_plan_destroy(heed_plan *plan);
 
 /* heed_plan_workspace_size() returns the bytes of workspace that each concurrent execution of
  * @plan needs; 0 if none. On a CPU it grows with the number of threads and with tile sizes, and
- * where keys are split, on any device, with the elements of O times the splits; never with
- * seq_q * seq_k. It need not be cleared. On a CUDA device use few workspaces again and again: after
- * the 64th address a plan that splits keys starts two launches instead of one. */
+ * where keys are split, on any device, with the elements of O times the splits. It grows with
+ * seq_q * seq_k only where an expression says which keys are visible, on a CUDA device: by 4 bytes
+ * for each pair of a block of queries and a tile of keys, 256 MiB at most. It need not be cleared.
+ * On a CUDA device use few workspaces again and again: after the 64th address a plan that splits
+ * keys starts two launches instead of one. */
 HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
 
 /* A workspace must be aligned to this many bytes. Tensors need the alignment of their element

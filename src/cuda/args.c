@@ -82,6 +82,19 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         fill_lists(args, problem, launch->list_keys);
 }
 
+/* Bytes of all lists, at most: beyond, tiles are computed that might be hidden. */
+#define LISTS_MAX 0x1p28
+
+int64_t heed_cuda_list_keys(const heed_problem *problem, int64_t rows, int64_t keys)
+{
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    double batch = (double)problem->batch, heads = (double)problem->heads_q;
+    double lists = needs.per_head ? batch * heads : needs.per_batch ? batch : 1;
+    lists *= (double)heed_div_up(problem->seq_q * heed_problem_group(problem), rows);
+    double bytes = lists * (double)(heed_div_up(problem->seq_k, keys) + 2) * sizeof(unsigned);
+    return needs.lists && bytes <= LISTS_MAX ? keys : 0;
+}
+
 unsigned heed_cuda_list_count(const heed_cuda_args *args)
 {
     const heed_cuda_changes *changes = &args->changes;

@@ -73,14 +73,14 @@ static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1 } };
 
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
-    return (heed_cuda_cut){
-        .launch = { .rows = config->value[BLOCK_ROWS],
-                    .list_keys = heed_cuda_needs_of(problem).lists ? config->value[TILE_KEYS] : 0,
-                    .splits = config->value[SPLITS],
-                    .aligned = memcmp(config, &fallback, sizeof fallback) != 0,
-                    .window = config->value[L2_WINDOW] == 2 },
-        .fallback = fallback
-    };
+    return (heed_cuda_cut){ .launch = { .rows = config->value[BLOCK_ROWS],
+                                        .list_keys = heed_cuda_list_keys(problem,
+                                                                         config->value[BLOCK_ROWS],
+                                                                         config->value[TILE_KEYS]),
+                                        .splits = config->value[SPLITS],
+                                        .aligned = memcmp(config, &fallback, sizeof fallback) != 0,
+                                        .window = config->value[L2_WINDOW] == 2 },
+                            .fallback = fallback };
 }
 
 const heed_cuda_code heed_cuda_mma_code = { .cut = cut };

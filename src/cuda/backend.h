@@ -49,11 +49,14 @@ heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
                          const heed_launch_facts *launch);
 
-/* heed_cuda_list_count() returns how many lists of tiles heed_list() makes, a block for each, with
- * so many threads and bytes of shared memory, and heed_cuda_list_bytes() how large
- * they are together. */
+/* heed_cuda_list_keys() returns the keys of a tile, @keys, if tiles of @problem are to be listed
+ * for blocks of @rows rows, else 0: steps do not tell which tiles are hidden, or lists would be
+ * large. heed_cuda_list_count() returns how many lists of tiles heed_list() makes, a block for
+ * each, with so many threads and bytes of shared memory, and heed_cuda_list_bytes() how large they
+ * are together. */
 #define HEED_CUDA_LIST_THREADS 1024
 #define HEED_CUDA_LIST_SMEM 256
+int64_t heed_cuda_list_keys(const heed_problem *problem, int64_t rows, int64_t keys);
 unsigned heed_cuda_list_count(const heed_cuda_args *args);
 size_t heed_cuda_list_bytes(const heed_cuda_args *args);
 

@@ -325,6 +325,16 @@ static void test_lists_of_tiles(void **state)
     }
 }
 
+/* Lists that would be large are not made: here one for each head, of 16384 times 16384 tiles. */
+static void test_large_lists_are_left_out(void **state)
+{
+    heed_problem problem = trial_problem("b1 h4 s1048576 d64 f16 visible=k//9%(head+2)!=q");
+    (void)state;
+    assert_int_equal(heed_cuda_list_keys(&problem, 64, 64), 0);
+    problem.seq_q = problem.seq_k = 4096;
+    assert_int_equal(heed_cuda_list_keys(&problem, 64, 64), 64);
+}
+
 /* A mask has too many elements to look at them ahead. */
 static void test_masks_have_no_lists(void **state)
 {
@@ -403,6 +413,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_counters_among_threads, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_misaligned_pointers, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lists_of_tiles, scene_reset, scene_check),
+        cmocka_unit_test(test_large_lists_are_left_out),
         cmocka_unit_test_setup_teardown(test_masks_have_no_lists, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lse_at_any_float, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_strides_that_break_16_bytes, scene_reset, scene_check),
