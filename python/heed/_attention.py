@@ -24,7 +24,7 @@ _plans_lock = threading.Lock()
 
 
 def _plan_of(key: Tuple[Any, ...], fields: c.Problem, device: str) -> Plan:
-    """The plan that the cache has, or a new one. The least recently used one makes room on a CPU;
+    """The plan that the cache has, or a new one. The oldest one makes room on a CPU;
     a GPU's stay, since work that they started may not have ended."""
     problem = Problem._of(fields)
     plan = Plan(problem, context_of(device))

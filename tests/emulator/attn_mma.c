@@ -2,8 +2,6 @@
  * attn_mma.c - attn_mma.cu for the emulator, in the config that macros say; EMULATED_KERNEL is the
  * name of what it defines
  */
-#include <stddef.h>
-
 #include "emulator/kernel.h"
 #include "emulator/ptx.cuh"
 
@@ -23,15 +21,7 @@ static void combine(const void *args)
     heed_combine(*(const heed_cuda_args *)args);
 }
 
-#if HEED_LISTS
-static void list_tiles(const void *args)
-{
-    heed_list(*(const heed_cuda_args *)args);
-}
-#define LIST list_tiles
-#else
-#define LIST NULL
-#endif
+#include "emulator/list.h"
 
 extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {

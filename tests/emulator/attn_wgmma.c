@@ -2,8 +2,6 @@
  * attn_wgmma.c - attn_wgmma.cu for the emulator, in the config that macros say; EMULATED_KERNEL is
  * the name of what it defines
  */
-#include <stddef.h>
-
 #include "emulator/kernel.h"
 #include "emulator/ptx.cuh"
 #include "emulator/ptx_hopper.cuh"
@@ -15,15 +13,7 @@ static void run(const void *args)
     heed_attend(*(const heed_cuda_mapped_args *)args);
 }
 
-#if HEED_LISTS
-static void list_tiles(const void *args)
-{
-    heed_list(*(const heed_cuda_args *)args);
-}
-#define LIST list_tiles
-#else
-#define LIST NULL
-#endif
+#include "emulator/list.h"
 
 extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {

@@ -189,6 +189,28 @@ class Attention(Case):
         if plan.deterministic:
             self.assertEqual(plan.execute(q, k, v).tobytes(), mine.tobytes())
 
+    def test_dlpack(self):
+        class Foreign:
+            """An array that has nothing but DLPack's two methods."""
+
+            def __init__(self, x):
+                self.x = x
+
+            def __dlpack__(self, **words):
+                return self.x.__dlpack__(**words)
+
+            def __dlpack_device__(self):
+                return self.x.__dlpack_device__()
+
+        q, k, v = self.tensors()
+        out = np.zeros((2, 37, 4, 40), np.float32)
+        part = np.zeros((2, 37, 8, 32), np.float32)[:, :, ::2]
+        part[...] = q
+        heed.attention(Foreign(part), Foreign(k), Foreign(v), out=Foreign(out))
+        self.near(out, formula(q, k, v)[0])
+        self.refused(heed.ArgumentTypeError, "pass one as out=",
+                     lambda: heed.attention(Foreign(q), Foreign(k), Foreign(v)))
+
     def test_threads(self):
         q, k, v = self.tensors()
         wanted, found = heed.attention(q, k, v).tobytes(), []
