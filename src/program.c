@@ -142,8 +142,9 @@ heed_value heed_program_apply(heed_op op, heed_kind from, heed_value a, heed_val
     case HEED_OP_SELECT:
         return a.whole ? b : c;
     default:
-        return from == HEED_KIND_FLOAT ? (heed_value){ .real = apply_float(op, a.real, b.real) }
-                                       : (heed_value){ .whole = apply_int(op, a.whole, b.whole) };
+        if (from == HEED_KIND_FLOAT)
+            return (heed_value){ .real = apply_float(op, a.real, b.real) };
+        return (heed_value){ .whole = apply_int(op, a.whole, b.whole) };
     }
 }
 

@@ -9,13 +9,14 @@
 
 bool lab_grow(void *array, size_t count, size_t size)
 {
-    void *items;
+    void *items, *grown;
     size_t room = count > 0 ? 2 * count : 1;
     if ((count & (count - 1)) != 0)
         return true;
     memcpy(&items, array, sizeof items); /* of any type */
-    if (count > SIZE_MAX / 2 || room > SIZE_MAX / size || !(items = realloc(items, room * size)))
+    grown = count > SIZE_MAX / 2 || room > SIZE_MAX / size ? NULL : realloc(items, room * size);
+    if (!grown)
         return false;
-    memcpy(array, &items, sizeof items);
+    memcpy(array, &grown, sizeof grown);
     return true;
 }

@@ -14,7 +14,7 @@
 /* -------------------------------------------------------------------------- */
 
 static const char *const classes[LAB_SASS_CLASSES] = {
-#define LAB_SASS_CLASS(kind, text, what) [kind] = text,
+#define LAB_SASS_CLASS(kind, text, what) [kind] = (text),
 #include "inspect/sass_classes.def"
 #undef LAB_SASS_CLASS
 };

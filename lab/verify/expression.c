@@ -327,7 +327,7 @@ bool lab_expression_parse(lab_expression *expression, const heed_problem *proble
 /* Computing                                                                                      */
 /* ---------------------------------------------------------------------------------------------- */
 
-static lab_number compute(const lab_expression *e, int node, lab_evaluation *at);
+static lab_number compute(const lab_expression *e, int number, lab_evaluation *at);
 
 lab_number lab_number_rounded(double value, double error, double units, bool single)
 {

@@ -124,7 +124,7 @@ static inline __attribute__((always_inline)) vf read_vector(const void *data, he
     case HEED_DATA_BYTES:
         return (vf)((vi)v_load_bytes((const uint8_t *)bytes + row + key) > 0);
     case HEED_DATA_BITS: {
-        vi bit;
+        vi bit = { 0 };
         for (int i = 0; i < LANES; i++)
             bit[i] = 1 << i;
         memcpy(&word, bytes + (row + key / 32) * (int64_t)sizeof word, sizeof word);

@@ -137,7 +137,7 @@ static inline vi whole_below(vd x)
 static inline vi divide(vi a, vi b)
 {
     vd by = __builtin_convertvector(b, vd);
-    vd half = __builtin_convertvector((b >> 31) | 1, vd) * 0.5;
+    vd half = __builtin_convertvector((b < 0) | 1, vd) * 0.5;
     return whole_below((__builtin_convertvector(a, vd) + half) / by) & (b != 0);
 }
 

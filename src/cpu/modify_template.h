@@ -61,9 +61,9 @@ static inline __attribute__((always_inline)) vf apply_float(int op, vf a, vf b)
     case HEED_OP_DIV:
         return a / b;
     case HEED_OP_MIN:
-        return choose(a != a, a, v_min(a, b));
+        return choose(a != a, a, v_min(a, b)); /* NOLINT(misc-redundant-expression): NaN */
     case HEED_OP_MAX:
-        return choose(a != a, a, v_max(a, b));
+        return choose(a != a, a, v_max(a, b)); /* NOLINT(misc-redundant-expression): NaN */
     case HEED_OP_NEG:
         return -a;
     case HEED_OP_ABS:
@@ -244,7 +244,7 @@ static inline __attribute__((always_inline)) void each(const frame *f, const hee
 /* 0, 1, 2 and so on. */
 static inline vi numbers(void)
 {
-    vi lanes;
+    vi lanes = { 0 };
     for (int i = 0; i < LANES; i++)
         lanes[i] = i;
     return lanes;

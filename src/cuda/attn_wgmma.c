@@ -20,45 +20,61 @@
 #define BAD_BYTES 16  /* for the first bad key */
 #define LEFT_EXTRA 40 /* bytes that a team leaves of a row beside its sums */
 
-/* A config that planning looks at, and the larger of the two head dims that it is for. */
+/* What a score takes between the products and the exponential. */
+typedef enum logits {
+    PLAIN = 1,   /* two instructions at most */
+    STEPS = 2,   /* more of them */
+    SPECIAL = 4, /* the special function units */
+    ANY = PLAIN | STEPS | SPECIAL
+} logits;
+
+/* A config that planning looks at: the larger of the two head dims and the logits that it is for.
+ */
 typedef struct shipped {
     int dim_min, dim_max;
     int value[KNOBS];
+    logits logits;
 } shipped;
 
 /* Row groups are for many rows, key groups for few of them, and one warpgroup for 64; order 1 is
  * for few tiles, orders 2 and 3 for many; tiles of their own are for row groups under a mask. */
 /* clang-format off */
 static const shipped table[] = {
-    { 1, 64, { 4, 1, 64, 6, 3, 2, 1, 2 } },
-    { 1, 64, { 4, 1, 64, 6, 3, 2, 2, 2 } },
-    { 1, 64, { 4, 1, 64, 8, 3, 1, 2, 2 } },
-    { 1, 64, { 4, 1, 64, 8, 1, 1, 2, 2 } },
-    { 1, 64, { 3, 1, 128, 4, 3, 2, 1, 2 } },
-    { 1, 64, { 2, 1, 128, 6, 1, 2, 1, 2 } },
-    { 1, 64, { 2, 1, 64, 3, 1, 1, 2, 2 } },
-    { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 } },
-    { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 } },
-    { 1, 64, { 1, 4, 64, 8, 1, 1, 1, 1 } },
-    { 1, 64, { 1, 2, 64, 8, 1, 1, 1, 1 } },
-    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 } },
-    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 4 } },
-    { 1, 64, { 1, 1, 64, 8, 1, 1, 1, 2 } },
-    { 65, 96, { 3, 1, 96, 2, 3, 2, 1, 2 } },
-    { 97, 128, { 3, 1, 96, 2, 1, 2, 2, 2 } },
-    { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 } },
-    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 } },
-    { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 } },
-    { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 } },
-    { 65, 128, { 1, 3, 64, 6, 2, 1, 1, 1 } },
-    { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 } },
-    { 65, 128, { 1, 1, 64, 6, 1, 1, 1, 2 } },
-    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 } },
-    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 } },
-    { 129, 192, { 2, 1, 64, 3, 2, 2, 2, 2 } },
-    { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 } },
-    { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 } },
-    { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 } },
+    { 1, 64, { 4, 1, 64, 6, 3, 2, 1, 2 }, ANY },
+    { 1, 64, { 4, 1, 64, 6, 3, 2, 2, 2 }, ANY },
+    { 1, 64, { 4, 1, 64, 8, 3, 1, 2, 2 }, ANY },
+    { 1, 64, { 4, 1, 64, 8, 1, 1, 2, 2 }, ANY },
+    { 1, 64, { 3, 1, 128, 4, 3, 2, 1, 2 }, ANY },
+    { 1, 64, { 2, 1, 128, 6, 1, 2, 1, 2 }, ANY },
+    { 1, 64, { 2, 1, 128, 6, 3, 3, 2, 2 }, STEPS | SPECIAL },
+    { 1, 64, { 2, 1, 128, 6, 3, 3, 1, 2 }, STEPS | SPECIAL },
+    { 1, 64, { 2, 1, 64, 3, 1, 1, 2, 2 }, ANY },
+    { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 }, ANY },
+    { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 4, 64, 8, 1, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 2, 64, 8, 1, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 }, ANY },
+    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 4 }, ANY },
+    { 1, 64, { 1, 1, 64, 8, 1, 1, 1, 2 }, ANY },
+    { 65, 96, { 3, 1, 96, 2, 3, 2, 1, 2 }, ANY },
+    { 97, 128, { 3, 1, 96, 2, 1, 2, 2, 2 }, ANY },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 }, ANY },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 }, ANY },
+    { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 }, ANY },
+    { 65, 128, { 2, 1, 128, 2, 3, 3, 2, 2 }, STEPS | SPECIAL },
+    { 65, 128, { 2, 1, 128, 2, 3, 3, 1, 2 }, STEPS | SPECIAL },
+    { 65, 128, { 3, 1, 64, 4, 3, 3, 2, 2 }, SPECIAL },
+    { 65, 128, { 3, 1, 64, 4, 3, 3, 1, 2 }, SPECIAL },
+    { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 }, ANY },
+    { 65, 128, { 1, 3, 64, 6, 2, 1, 1, 1 }, ANY },
+    { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 }, ANY },
+    { 65, 128, { 1, 1, 64, 6, 1, 1, 1, 2 }, ANY },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 }, ANY },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 }, ANY },
+    { 129, 192, { 2, 1, 64, 3, 2, 2, 2, 2 }, ANY },
+    { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
+    { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 }, ANY },
+    { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 }, ANY },
 };
 /* clang-format on */
 #define TABLE ((int)(sizeof table / sizeof *table))
@@ -162,20 +178,33 @@ static int registers_of(const heed_problem *problem, const int *v)
 
 /* ---- Legal configs ---- */
 
+static const shipped *find_shipped(const int *v, const shipped *from)
+{
+    while (from < table + TABLE && memcmp(v, from->value, sizeof from->value) != 0)
+        from++;
+    return from < table + TABLE ? from : NULL;
+}
+
 /* A config of the table is for the head dims that it stands there with; any other one may be tried.
  */
 static bool for_other_dims(const heed_problem *problem, const int *v)
 {
     int64_t dim = larger(problem->dim_qk, problem->dim_v);
-    bool listed = false;
-    for (int i = 0; i < TABLE; i++) {
-        if (memcmp(v, table[i].value, sizeof table[i].value) != 0)
-            continue;
-        if (dim >= table[i].dim_min && dim <= table[i].dim_max)
+    const shipped *row = find_shipped(v, table);
+    bool listed = row != NULL;
+    for (; row; row = find_shipped(v, row + 1))
+        if (dim >= row->dim_min && dim <= row->dim_max)
             return false;
-        listed = true;
-    }
     return listed;
+}
+
+/* So it is with logits. */
+static bool for_other_logits(const heed_problem *problem, const int *v)
+{
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    const shipped *row = find_shipped(v, table);
+    logits these = needs.exponentials > 0 ? SPECIAL : needs.instructions > 2 ? STEPS : PLAIN;
+    return row && !(row->logits & these);
 }
 
 static const char *unfit_problem(const heed_problem *problem)
@@ -227,6 +256,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
     *why = NULL;
     if (for_other_dims(problem, v))
         *why = "not worthwhile: is for other head dims";
+    else if (for_other_logits(problem, v))
+        *why = "not worthwhile: is for logits that take more or fewer instructions";
     else if (registers_of(problem, v) > registers_there(problem, v))
         *why = "not worthwhile: needs more registers than its warpgroups leave it";
     else if (spills(problem, v))

@@ -15,6 +15,7 @@
  * to itself. */
 typedef struct tile_cost {
     double products, softmax;
+    double steps; /* of which the changes of logits */
 } tile_cost;
 
 static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, const int *v)
@@ -24,9 +25,13 @@ static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, 
                      heed_wgmma_value_columns(problem);
     double scores = (double)HEED_WGMMA_ROWS * v[TILE_KEYS];
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    double clocks = (1 + needs.exponentials) / costs->exps_per_clock + needs.instructions / LANES;
-    return (tile_cost){ .products = 2 * scores * columns * gpu->multiprocessors / gpu->matrix,
-                        .softmax = scores * clocks / (costs->clock_share * gpu->clock) };
+    double special = needs.exponentials / costs->exps_per_clock, other = needs.instructions / LANES;
+    double steps = scores * (special > other ? special : other) / (costs->clock_share * gpu->clock);
+    return (tile_cost){
+        .products = 2 * scores * columns * gpu->multiprocessors / gpu->matrix,
+        .softmax = scores / costs->exps_per_clock / (costs->clock_share * gpu->clock) + steps,
+        .steps = steps
+    };
 }
 
 /* Seconds of a tile of keys with all row groups of a block, and of @beside blocks on the same
@@ -42,7 +47,8 @@ static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gp
     double busy = beside * v[ROW_GROUPS] *
                   (longer + costs->order[v[STEP_ORDER]].hindrance[v[TURNS] > 1] * shorter);
     double alone = costs->order[v[STEP_ORDER]].wait + (v[TURNS] > 1 ? costs->wait : 0) +
-                   costs->order[v[STEP_ORDER]].stretch * (longer + shorter);
+                   costs->order[v[STEP_ORDER]].stretch * (longer + shorter - tile.steps) +
+                   costs->order[v[STEP_ORDER]].steps * tile.steps;
     double bytes = 2.0 * v[TILE_KEYS] * (double)(problem->dim_qk + problem->dim_v);
     double loads = bytes / (costs->l2_bytes * costs->clock_share * gpu->clock);
     double seconds = busy > alone / v[KEY_GROUPS] ? busy : alone / v[KEY_GROUPS];

@@ -78,6 +78,7 @@ typedef struct heed_wgmma_costs {
     struct {
         double wait;         /* of a warpgroup in a tile */
         double stretch;      /* how much longer than alone its products and softmax take */
+        double steps;        /* and its changes of logits */
         double mask;         /* tiles that a mask adds to one that it cuts through */
         double item;         /* of an item before and behind its tiles */
         double hindrance[2]; /* what the shorter of products and softmax still adds to the longer,

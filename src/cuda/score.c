@@ -133,7 +133,8 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     needs.pairs = needs.modifies || needs.hides ? pairs_of(&p) : 0;
     add_lists(&p, &needs);
     heed_score_need_all(&p);
-    needs.instructions = p.term_count + (p.root >= 0 && !p.products);
+    needs.instructions = p.term_count + (p.root >= 0 && !p.products) + (p.capped ? 2 : 0);
+    needs.exponentials = p.capped ? 2 : 0;
     for (int i = 0; i < p.program.count; i++)
         add_cost(&p, i, &needs);
     add_registers(&p, &needs);

@@ -28,8 +28,8 @@ const char *const config_specs[CONFIG_SPECS] = {
     "b4 h16 s4096 d64 bf16 shown=bytes:h",
     "b4 h16 s4096 d128 f16 shown=bits causal",
     "b4 h16 s4096 d128 bf16 causal window=1024: starts softcap=30 bias=f16:hq",
-    "b4 h16 s4096 d128 bf16 causal array=slope:f32:16 array=doc:i32:4x4096 "
-    "score=s*0.5+tanh(s)-slope[head]*float(q-k)*0.25 visible=doc[batch,q]==doc[batch,k]",
+    ("b4 h16 s4096 d128 bf16 causal array=slope:f32:16 array=doc:i32:4x4096 "
+     "score=s*0.5+tanh(s)-slope[head]*float(q-k)*0.25 visible=doc[batch,q]==doc[batch,k]"),
 };
 
 const int config_archs[CONFIG_ARCHS] = { 80, 89, 90 };

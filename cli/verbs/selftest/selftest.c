@@ -250,13 +250,14 @@ static void progress(void *data, size_t done, size_t total)
 }
 
 /* Tries the suite, with what all runs of it have in common. */
-static cli_exit try_suite(lab_selftest_options *options, lab_selftest_result *result)
+static cli_exit try_suite(const lab_selftest_options *options, lab_selftest_result *result)
 {
     lab_progress line = lab_progress_start(&cli_sink, "selftest", 1);
-    options->stop = cli_interrupted;
-    options->progress = progress;
-    options->data = &line;
-    heed_status status = selftest_run(options, result);
+    lab_selftest_options shown = *options;
+    shown.stop = cli_interrupted;
+    shown.progress = progress;
+    shown.data = &line;
+    heed_status status = selftest_run(&shown, result);
     lab_progress_end(&line);
     if (status == HEED_OK)
         return CLI_OK;

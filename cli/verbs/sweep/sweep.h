@@ -47,16 +47,16 @@ typedef struct sweep_run {
  * the kernel is the one of --kernel, or the first of the space that runs there. */
 extern const char
     *const sweep_spaces[]; /* that come with heed, for every kernel one; ends with NULL */
-cli_exit sweep_load_space(lab_sweep *sweep, const cli_args *args);
-cli_exit sweep_load_problems(lab_sweep *sweep, const cli_args *args, int first);
-cli_exit sweep_open_device(lab_sweep *sweep, const cli_args *args);
-cli_exit sweep_read_arch(lab_sweep *sweep, const cli_args *args);
-cli_exit sweep_choose_kernel(lab_sweep *sweep, const cli_args *args);
-cli_exit sweep_start_pool(lab_sweep *sweep);
+cli_exit sweep_load_space(lab_sweep *run, const cli_args *args);
+cli_exit sweep_load_problems(lab_sweep *run, const cli_args *args, int first);
+cli_exit sweep_open_device(lab_sweep *run, const cli_args *args);
+cli_exit sweep_read_arch(lab_sweep *run, const cli_args *args);
+cli_exit sweep_choose_kernel(lab_sweep *run, const cli_args *args);
+cli_exit sweep_start_pool(lab_sweep *run);
 
 /* sweep_open_record() opens the file of --record; sweep_open_board() begins a run on the board, or
  * goes on with one, unless --no-board was given. */
-cli_exit sweep_open_record(lab_sweep *sweep);
+cli_exit sweep_open_record(lab_sweep *run);
 cli_exit sweep_open_board(sweep_run *run, const cli_args *args);
 
 /* sweep_exit() prints why a function of the laboratory failed, if it was no interruption. */
@@ -70,9 +70,9 @@ cli_exit sweep_replay(const sweep_run *run, const cli_args *args, const char *pa
  * what the comparison is. Where there was none, the best has the @seconds of the search.
  * sweep_gates_word() says what the gates said of a point: "all", "refused", or "unknown". */
 cli_exit sweep_report(const sweep_run *run);
-cli_exit sweep_print_shapes(const lab_sweep *sweep, const double *seconds, const char *found,
+cli_exit sweep_print_shapes(const lab_sweep *run, const double *seconds, const char *found,
                             const char *is);
-json_t *sweep_json_shapes(const lab_sweep *sweep, const char *found);
+json_t *sweep_json_shapes(const lab_sweep *run, const char *found);
 const char *sweep_gates_word(const lab_sweep_gates *gates, int64_t point);
 
 /* sweep_report_static() prints what is known of every point without running any. */

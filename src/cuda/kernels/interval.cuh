@@ -102,10 +102,10 @@ HEED_INTERVAL heed_bounds interval_unite(heed_bounds a, heed_bounds b, heed_kind
 /* The indices that a load may have along a dimension of @size, made sure to be within it. */
 HEED_INTERVAL heed_bounds interval_clip(heed_bounds index, int size)
 {
-    int first = index.least.whole, last = index.greatest.whole;
-    first = first < 0 ? 0 : first >= size ? size - 1 : first;
-    last = last < 0 ? 0 : last >= size ? size - 1 : last;
-    return interval_whole(first, last);
+    int least = index.least.whole, greatest = index.greatest.whole;
+    least = least < 0 ? 0 : least >= size ? size - 1 : least;
+    greatest = greatest < 0 ? 0 : greatest >= size ? size - 1 : greatest;
+    return interval_whole(least, greatest);
 }
 
 /* ---- Whole numbers ---- */

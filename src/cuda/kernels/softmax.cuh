@@ -182,11 +182,11 @@ HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
                                float s[ROWS16][KEYS8][4], tile_bases *bases, u32 key,
                                const int whole)
 {
-    const int how = (HEED_PAIRS ? STEP_PAIRS : 0) | (whole ? STEP_FAR | STEP_SEEN : 0);
     lane_rows own;
     tile_rows rows;
     HEED_UNROLL
     for (int i = 0; i < 2 * ROWS16 && (HEED_MODIFIES || HEED_HIDES); i++) {
+        const int how = (HEED_PAIRS ? STEP_PAIRS : 0) | (whole ? STEP_FAR | STEP_SEEN : 0);
         find_lane_row(args, at, &own, i);
         find_tile_row(args, at, &own, &rows, i, key, whole, how);
         modify_row(args, &own, &rows, s, bases, i, whole, how);

@@ -198,6 +198,7 @@ HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
                               tile_rows *rows, const int masked)
 {
     const int how = READ_AHEAD | (masked ? 0 : STEP_FAR | STEP_SEEN);
+    (void)how; /* without steps */
     HEED_UNROLL
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
         ready_tile_row(&w->own, rows, i, how);

@@ -72,7 +72,8 @@ static lab_proven prove(void *data, const char *kernel, const char *const *specs
     return LAB_UNPROVEN;
 }
 
-static void say(void *data, lab_tone tone, const char *format, va_list list)
+__attribute__((format(printf, 3, 0))) static void say(void *data, lab_tone tone, const char *format,
+                                                      va_list list)
 {
     scene *s = data;
     size_t length = strlen(s->said);

@@ -178,8 +178,9 @@ static heed_value interpret(const heed_program *program, int at, const lab_evalu
     const void *base;
     memcpy(&base, (const char *)e->data + load->buffer, sizeof base);
     double value = lab_data_get(load->type, base, index);
-    return load->type == HEED_DATA_F32 ? (heed_value){ .real = (float)value }
-                                       : (heed_value){ .whole = (int32_t)value };
+    if (load->type == HEED_DATA_F32)
+        return (heed_value){ .real = (float)value };
+    return (heed_value){ .whole = (int32_t)value };
 }
 
 /* Random expressions: the reference and the library mean the same by them, within the errors that

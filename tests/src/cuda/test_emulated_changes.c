@@ -227,7 +227,7 @@ static bool is_seen(const scene *s, int64_t b, int64_t h, int64_t i, int64_t j)
     if (p->chunk)
         seen = seen && floor_div(j, p->chunk) == floor_div(at, p->chunk);
     if (has(s, HEED_OPERAND_STARTS))
-        seen = seen && j >= operand_at(s, HEED_OPERAND_STARTS, b, h, i, j);
+        seen = seen && (double)j >= operand_at(s, HEED_OPERAND_STARTS, b, h, i, j);
     if (has(s, HEED_OPERAND_SHOWN))
         seen = seen && operand_at(s, HEED_OPERAND_SHOWN, b, h, i, j) != 0;
     if (strstr(p->visible, "doc"))
