@@ -20,7 +20,7 @@
 #define BAD_BYTES 16  /* for the first bad key */
 #define LEFT_EXTRA 40 /* bytes that a team leaves of a row beside its sums */
 
-/* What a score takes between the products and the exponential. */
+/* The work on a score between the products and the exponential. */
 typedef enum logits {
     PLAIN = 1,   /* two instructions at most */
     STEPS = 2,   /* more of them */

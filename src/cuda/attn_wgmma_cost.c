@@ -15,7 +15,7 @@
  * to itself. */
 typedef struct tile_cost {
     double products, softmax;
-    double steps; /* of which the changes of logits */
+    double steps; /* the share of the softmax that changes logits */
 } tile_cost;
 
 static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, const int *v)

@@ -53,7 +53,7 @@ static const heed_mma_costs h200_mma = { .mma_clocks = 7,
                                          .hidden = 0.01,
                                          .first_tile = 0.22 };
 
-/* Fitted to 6900 times of 252 problems; what is of changed logits, to 900 times of 25. */
+/* Fitted to 6900 times of 252 problems, and for changed logits to 900 times of 25. */
 static const heed_wgmma_costs h200_wgmma = {
     .clock_share = 0.9,
     .exps_per_clock = 16,

@@ -138,7 +138,7 @@ static void judge_choice(const recorded *it, const heed_machine *machine, tally 
                fastest * 1e6);
 }
 
-/* What was found of a file: problems, how far predictions for attn_mma and attn_wgmma are off, and
+/* The results of a file: problems, how far predictions for attn_mma and attn_wgmma are off, and
  * how much longer choices take than the fastest. */
 typedef struct found {
     int problems;
