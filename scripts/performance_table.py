@@ -7,7 +7,7 @@ them of benchmarks/, and draws those of README.md as docs/performance.svg.
 
 HEED is the program, such as build/release/cli/heed. A record is what `heed bench --record benchmarks`
 keeps: benchmarks/<device>/<date>/<name>.json. Each device has one table, of its newest date. README.md
-has an excerpt, the problems of EXCERPT.
+has an excerpt: of the last device the problems of EXCERPT.
 """
 
 import argparse
@@ -44,9 +44,11 @@ def tables(heed, benchmarks):
 
 
 def excerpt(text):
-    """Returns the tables with no other problems than those of EXCERPT."""
+    """Returns the last table with no other problems than those of EXCERPT."""
     kept, in_body = [], False
     for line in text.splitlines(keepends=True):
+        if "[the records](" in line:
+            kept = []
         row = in_body and line.startswith("|")
         if not row or line.split("|")[1].strip() in EXCERPT:
             kept.append(line)

@@ -173,8 +173,7 @@ extern const cli_option cli_device_options[], cli_machine_options[];
 #define CLI_OPTION_SHAPES                                                                      \
     OPT_PATHS("shapes", 's', "FILE",                                                           \
               "Also take the problems in FILE, one spec per line; seed, edge, far, features, " \
-              "grid and rivals "                                                               \
-              "come with heed; may be given more than once")
+              "grid, rivals and words come with heed; may be given more than once")
 #define CLI_OPTION_KERNEL                                                                      \
     OPT_TEXT("kernel", 'k', "NAME",                                                            \
              "Use this kernel ('heed plan --list' lists them), in the config after \"__\" if " \

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from ._errors import ArgumentTypeError, InvalidError
 
@@ -116,6 +116,8 @@ def _of_torch(name: str, x: Any) -> View:
             f"{name}: the tensor requires a gradient, which heed does not compute; call under "
             "torch.no_grad(), or pass tensor.detach()"
         )
+    if x.is_neg():
+        raise InvalidError(f"{name}: the tensor is a lazy negation; pass tensor.resolve_neg()")
     if x.layout is not torch.strided:
         raise ArgumentTypeError(f"{name}: a tensor of layout {x.layout} has no strides")
     dtype = _TORCH_TYPES.get(str(x.dtype))
@@ -213,18 +215,84 @@ def view(name: str, x: Any) -> View:
     )
 
 
-def numpy_signature(*arrays: Any) -> Optional[Tuple[Any, ...]]:
-    """Shapes, strides and types of arrays that are all NumPy's: what a call that went well can be
-    known by. None: one of them is something else, or a subclass."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None:
+class Fast(NamedTuple):
+    """What a repeated call needs of a library, without the checks that the first call made."""
+
+    key: Callable[[Any, Any, Any, Any], Optional[Tuple[Any, ...]]]
+    pointer: Callable[[Any], int]
+    empty: Callable[[Any, Tuple[int, ...], str], Any]  # like an array, as empty() below
+    stream: Callable[[Any], int]
+
+
+def _numpy_key(q: Any, k: Any, v: Any, out: Any) -> Optional[Tuple[Any, ...]]:
+    array = sys.modules["numpy"].ndarray
+    if type(k) is not array or type(v) is not array:
         return None
-    signature: Tuple[Any, ...] = ()
-    for x in arrays:
-        if type(x) is not numpy.ndarray:
+    known = (q.shape, q.strides, q.dtype, k.shape, k.strides, k.dtype, v.shape, v.strides, v.dtype)
+    if out is None:
+        return known
+    if type(out) is not array or not out.flags.writeable:
+        return None
+    return (*known, out.shape, out.strides, out.dtype)
+
+
+def _numpy_empty(like: Any, shape: Tuple[int, ...], dtype: str) -> Any:
+    numpy = sys.modules["numpy"]
+    if dtype == "same":
+        return numpy.empty(shape, like.dtype)
+    return numpy.empty(shape, numpy.float32 if dtype == "f32" else numpy.uint8)
+
+
+def _torch_key(q: Any, k: Any, v: Any, out: Any) -> Optional[Tuple[Any, ...]]:
+    torch = sys.modules["torch"]
+    tensor, strided, gradients = torch.Tensor, torch.strided, torch.is_grad_enabled()
+    known: Tuple[Any, ...] = ()
+    for x in (q, k, v) if out is None else (q, k, v, out):
+        if (
+            type(x) is not tensor
+            or x.layout is not strided
+            or (gradients and x.requires_grad)
+            or x.is_neg()
+        ):
             return None
-        signature += (x.shape, x.strides, x.dtype)
-    return signature
+        known += (x.shape, x.stride(), x.dtype, x.device)
+    return known
+
+
+def _torch_pointer(x: Any) -> int:
+    pointer: int = x.data_ptr()
+    return pointer
+
+
+def _torch_empty(like: Any, shape: Tuple[int, ...], dtype: str) -> Any:
+    if dtype == "same":
+        return like.new_empty(shape)
+    torch = sys.modules["torch"]
+    return like.new_empty(shape, dtype=torch.float32 if dtype == "f32" else torch.uint8)
+
+
+def _torch_stream(x: Any) -> int:
+    torch, device = sys.modules["torch"], x.device
+    if device.type != "cuda":
+        return 0
+    # A tenth of the time of torch.cuda.current_stream(), which makes an object.
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    stream: int = raw(device.index) if raw else torch.cuda.current_stream(device).cuda_stream
+    return stream
+
+
+NUMPY = Fast(_numpy_key, numpy_pointer, _numpy_empty, lambda x: 0)
+TORCH = Fast(_torch_key, _torch_pointer, _torch_empty, _torch_stream)
+
+
+def fast_of(q: Any) -> Optional[Fast]:
+    """How calls on the library of @q are repeated; None: with all checks, or a subclass."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and type(q) is numpy.ndarray:
+        return NUMPY
+    if torch is not None and type(q) is torch.Tensor:
+        return TORCH
+    return None
 
 
 def require_writable(name: str, x: View) -> None:
@@ -237,23 +305,17 @@ def require_writable(name: str, x: View) -> None:
 
 def empty(like: View, shape: Tuple[int, ...], dtype: str) -> Any:
     """A new array of @like's library, on its device, of @dtype, which is "f32", "bytes" or like's."""
-    if _is_array(like.array):
-        numpy = sys.modules["numpy"]
-        types = {"f32": numpy.float32, "bytes": numpy.uint8}
-        return numpy.empty(shape, like.array.dtype if dtype == like.dtype else types[dtype])
-    if _is_tensor(like.array):
-        torch = sys.modules["torch"]
-        types = {"f32": torch.float32, "bytes": torch.uint8}
-        return like.array.new_empty(
-            shape, dtype=like.array.dtype if dtype == like.dtype else types[dtype]
-        )
+    fast = NUMPY if _is_array(like.array) else TORCH if _is_tensor(like.array) else None
+    if fast:
+        return fast.empty(like.array, shape, "same" if dtype == like.dtype else dtype)
     if library_of(like.array) == "cupy":
         cupy = sys.modules["cupy"]
         types = {"f32": cupy.float32, "bytes": cupy.uint8}
         with cupy.cuda.Device(int(like.device[5:])):
             return cupy.empty(shape, like.array.dtype if dtype == like.dtype else types[dtype])
     raise ArgumentTypeError(
-        f"out: heed cannot make arrays of {library_of(like.array)}; pass one as out="
+        f"out: heed cannot make arrays of {library_of(like.array)}; pass one of NumPy, CuPy or "
+        "PyTorch on the same device"
     )
 
 
@@ -262,8 +324,7 @@ def stream_of(like: View) -> int:
     if like.device == "cpu":
         return 0
     if _is_tensor(like.array):
-        stream: int = sys.modules["torch"].cuda.current_stream(like.array.device).cuda_stream
-        return stream
+        return _torch_stream(like.array)
     if library_of(like.array) == "cupy":
         pointer: int = sys.modules["cupy"].cuda.get_current_stream().ptr
         return pointer

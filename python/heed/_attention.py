@@ -9,7 +9,7 @@ from ctypes import sizeof
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from . import _library as c
-from ._arrays import View, empty, numpy_signature, require_writable, view
+from ._arrays import Fast, View, empty, fast_of, require_writable, view
 from ._errors import ArgumentTypeError, InvalidError
 from ._plan import TYPES, Plan, Problem, context_of
 
@@ -216,21 +216,19 @@ def _dense_out(like: View, size: Tuple[int, ...], layout: Tuple[int, int, int]) 
 
 
 class _Known(NamedTuple):
-    """A call on NumPy arrays that went well: others of the same shapes, strides, types and words
-    need no checks."""
+    """A call that went well: others on arrays of the same library, shapes, strides, types and
+    device, with the same words, need no checks."""
 
     plan: Plan
+    fast: Fast
     o_shape: Tuple[int, ...]
     lse_shape: Optional[Tuple[int, ...]]
 
     def call(self, q: Any, k: Any, v: Any, out: Any) -> Any:
-        numpy = sys.modules["numpy"]
         if out is None:
-            out = numpy.empty(self.o_shape, q.dtype)
-        elif not out.flags.writeable:
-            raise InvalidError("out: the array is read-only")
-        lse = None if self.lse_shape is None else numpy.empty(self.lse_shape, numpy.float32)
-        self.plan._run_numpy(q, k, v, out, lse)
+            out = self.fast.empty(q, self.o_shape, "same")
+        lse = None if self.lse_shape is None else self.fast.empty(q, self.lse_shape, "f32")
+        self.plan._run_again(self.fast, q, k, v, out, lse)
         return out if lse is None else (out, lse)
 
 
@@ -306,19 +304,15 @@ def attention(
         ArgumentTypeError: a type is wrong; it is a TypeError.
         UnsupportedError, NoMemoryError, DeviceError.
     """
-    usual = None
-    if (
-        bias is None
-        and mask is None
-        and slopes is None
-        and sinks is None
-        and starts is None
-        and arrays is None
-    ):
-        words = (causal, window, chunk, align, softcap, score, visible, scale, layout, return_lse)
-        usual = numpy_signature(q, k, v) if out is None else numpy_signature(q, k, v, out)
-        if usual is not None:
-            usual += words
+    if window is not None:
+        window = tuple(window)  # type: ignore[assignment]
+    usual = fast = None
+    if bias is mask is slopes is sinks is starts is arrays is None:
+        fast = fast_of(q)
+        seen = fast.key(q, k, v, out) if fast else None
+        if seen is not None:
+            words = (causal, window, chunk, align, softcap, score, visible, scale, layout, return_lse)
+            usual = (seen, *words)
             known = _known.get(usual)
             if known is not None and known.plan._pointer is not None:
                 return known.call(q, k, v, out)
@@ -376,9 +370,10 @@ def attention(
     views.update(operands)
     pointers = {name: x.pointer for name, x in views.items()}
     plan._run(like, pointers, [x.pointer for x in array_views])
-    if usual is not None:
+    if usual is not None and fast is not None:
         if len(_known) > _PLANS_MAX:
             _known.clear()
-        _known[usual] = _Known(plan, tuple(out.shape), None if lse is None else lse.shape)
+        lse_shape = None if lse is None else tuple(lse.shape)
+        _known[usual] = _Known(plan, fast, tuple(out.shape), lse_shape)
     return (out, lse) if return_lse else out
 

@@ -10,20 +10,13 @@ from types import TracebackType
 from typing import Any, Dict, List, Optional, Tuple, Type
 
 from . import _library as c
-from ._arrays import (
-    View,
-    empty,
-    numpy_pointer,
-    numpy_signature,
-    require_writable,
-    stream_of,
-    view,
-)
+from ._arrays import Fast, View, empty, fast_of, require_writable, stream_of, view
 from ._errors import ArgumentTypeError, InvalidError
 from ._library import check, library, text_of
 
 TYPES = {"f32": c.F32, "f16": c.F16, "bf16": c.BF16}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
+_execute = library.heed_execute
 
 
 class Problem:
@@ -369,16 +362,20 @@ class Plan:
                 address = addressof((c_char * len(workspace)).from_buffer(workspace))
             else:
                 address = view("workspace", workspace).pointer
-            buffers.workspace = (address + c.ALIGNMENT - 1) // c.ALIGNMENT * c.ALIGNMENT
-            buffers.workspace_size = self.workspace_size
+            self._place(buffers, address)
         return buffers
 
+    def _place(self, buffers: c.Buffers, address: int) -> None:
+        """The workspace, in memory with room to align it."""
+        buffers.workspace = (address + c.ALIGNMENT - 1) // c.ALIGNMENT * c.ALIGNMENT
+        buffers.workspace_size = self.workspace_size
+
     def _own_buffers(self) -> c.Buffers:
-        """Of a CPU: those of the thread, whose workspace is kept."""
+        """Those of the thread; of a CPU its workspace too, which is kept."""
         try:
             buffers: c.Buffers = self._local.buffers
         except AttributeError:
-            size = self.workspace_size
+            size = 0 if self._cuda else self.workspace_size
             self._local.workspace = bytearray(size + c.ALIGNMENT) if size else None
             buffers = self._local.buffers = self._make_buffers(self._local.workspace)
         return buffers
@@ -398,15 +395,23 @@ class Plan:
             buffers.arrays[i] = pointer
         check(library.heed_execute(self._open(), byref(buffers)))
 
-    def _run_numpy(self, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
+    def _run_again(self, fast: Fast, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
         """The same for arrays that are known to be right, of a problem without operands."""
-        buffers = self._own_buffers()
-        buffers.q = numpy_pointer(q)
-        buffers.k = numpy_pointer(k)
-        buffers.v = numpy_pointer(v)
-        buffers.o = numpy_pointer(o)
-        buffers.lse = None if lse is None else numpy_pointer(lse)
-        check(library.heed_execute(self._open(), byref(buffers)))
+        buffers, workspace = self._own_buffers(), None
+        if self._cuda:
+            if self.workspace_size:
+                workspace = fast.empty(q, (self.workspace_size + c.ALIGNMENT,), "bytes")
+                self._place(buffers, fast.pointer(workspace))
+            buffers.stream = fast.stream(q) or None
+        pointer = fast.pointer
+        buffers.q = pointer(q)
+        buffers.k = pointer(k)
+        buffers.v = pointer(v)
+        buffers.o = pointer(o)
+        buffers.lse = None if lse is None else pointer(lse)
+        code = _execute(self._pointer, byref(buffers))
+        if code:
+            check(code)
 
     def _check(self, name: str, x: View, shape: Tuple[int, ...], strides: c.Strides) -> None:
         """The array must be what the problem says: its strides too, of dimensions in the order
@@ -453,9 +458,10 @@ class Plan:
         """
         signature = None
         if lse is None and operands is None and out is not None:
-            signature = numpy_signature(q, k, v, out)
-            if signature is not None and signature == self._signature and out.flags.writeable:
-                self._run_numpy(q, k, v, out, None)
+            fast = fast_of(q)
+            signature = fast.key(q, k, v, out) if fast else None
+            if fast and signature is not None and signature == self._signature:
+                self._run_again(fast, q, k, v, out, None)
                 return out
         problem = self.problem
         views = {"q": view("q", q), "k": view("k", k), "v": view("v", v)}

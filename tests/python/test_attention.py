@@ -384,7 +384,37 @@ class Torch(Case):
         q.requires_grad_()
         self.refused(heed.InvalidError, "requires a gradient", lambda: heed.attention(q, k, v))
         with torch.no_grad():
-            heed.attention(q, k, v)
+            heed.attention(q, k, v)  # which is known now, and refused again
+        self.refused(heed.InvalidError, "requires a gradient", lambda: heed.attention(q, k, v))
+
+    def test_calls_are_repeated(self):
+        """The second call of a kind has no checks left: what differs must still be noticed."""
+        for _ in range(3):
+            q, k, v = (torch.from_numpy(x) for x in self.tensors(keys=37))
+            out = torch.full((2, 37, 4, 80), 7.0)
+            o, lse = formula(q.numpy(), k.numpy(), v.numpy(), np.tri(37, dtype=bool))
+            mine, own = heed.attention(q, k, v, causal=True, return_lse=True)
+            self.near(mine.numpy(), o)
+            self.near(own.numpy(), lse)
+            self.near(heed.attention(q, k, v, causal=True, out=out[..., :40]).numpy(), o)
+            self.assertTrue((out[..., 40:] == 7).all())
+            longer = torch.from_numpy(np.repeat(q.numpy(), 2, 3))[..., ::2]
+            self.refused(heed.InvalidError, "q", lambda: heed.attention(longer, k, v, causal=True))
+            mixed = (q, k.numpy(), v)
+            self.near(heed.attention(*mixed, causal=True).numpy(), o)
+            self.near(heed.attention(q, k, v, window=[36, 0]).numpy(), o)
+            self.refused(heed.ArgumentTypeError, "v", lambda: heed.attention(q, k, v.half()))
+
+    def test_lazy_negation_is_refused(self):
+        q, k, v = (torch.from_numpy(x) for x in self.tensors(keys=37))
+        heed.attention(q, k, v)
+        negated = torch.complex(q, q).conj().imag[..., :]
+        self.assertTrue(negated.is_neg())
+        for x in ((negated, k, v), (q, k, torch.complex(v, v).conj().imag)):
+            with self.assertRaises(heed.HeedError):
+                heed.attention(*x)
+        o = formula(-q.numpy(), k.numpy(), v.numpy())[0]
+        self.near(heed.attention(negated.resolve_neg(), k, v).numpy(), o)
 
 
 if __name__ == "__main__":
