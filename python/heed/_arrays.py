@@ -216,7 +216,7 @@ def view(name: str, x: Any) -> View:
 
 
 class Fast(NamedTuple):
-    """What a repeated call needs of a library, without the checks that the first call made."""
+    """The functions of a library that a repeated call needs; the first call made the checks."""
 
     key: Callable[[Any, Any, Any, Any], Optional[Tuple[Any, ...]]]
     pointer: Callable[[Any], int]
