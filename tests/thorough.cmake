@@ -42,6 +42,13 @@ heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
 heed_sampled(test_emulated_changes test_emulated_changes sample)
 heed_sampled(test_emulated_far test_emulated_far sample)
 heed_sampled(test_emulated_kernels test_emulated_kernels sample)
+# Every config of every CUDA kernel compiled, and every one of them emulated: a third of all tests' time. A change of a
+# CUDA kernel needs them; continuous integration has 40 minutes, and runs their samples.
+foreach(name test_configs test_emulated_kernels)
+    if(TEST ${name})
+        set_property(TEST ${name} APPEND PROPERTY LABELS exhaustive)
+    endif()
+endforeach()
 heed_long(test_bench_device calibrates_by_replays)
 heed_long(test_evolve test_bad_cuda_sources test_killed_sources test_shy_champion test_title)
 heed_long(test_gate test_criteria test_little_time)
