@@ -1,5 +1,5 @@
 /*
- * score_parts.h - what score.c, score_steps.c and score_print.c share
+ * score_parts.h - what score.c and score_*.c share
  */
 #ifndef HEED_CUDA_SCORE_PARTS_H
 #define HEED_CUDA_SCORE_PARTS_H
@@ -89,5 +89,13 @@ heed_score_factors heed_score_factors_of(const heed_score *p, int i);
  * read them ahead; NULL: none does. */
 heed_data heed_score_type_of(const heed_score *p, int i);
 const char *heed_score_read_ahead(const heed_score *p, int i);
+
+/* The name of step @i where code is printed for rows, or for keys; a constant itself. */
+void heed_score_print_value(const heed_score *p, int i, bool in_row);
+
+/* score_sight.c: the functions that sight.cuh calls, where tiles can be listed. */
+void heed_score_print_sight(const heed_score *p);
+
+#define PRINT(p, ...) heed_text_add((p)->text, __VA_ARGS__)
 
 #endif /* HEED_CUDA_SCORE_PARTS_H */

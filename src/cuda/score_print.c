@@ -34,8 +34,6 @@
 
 /* ---- Printing ---- */
 
-#define PRINT(p, ...) heed_text_add((p)->text, __VA_ARGS__)
-
 static const char *type_name(heed_kind kind)
 {
     static const char *const names[] = {
@@ -68,7 +66,7 @@ static void print_int(const heed_score *p, int32_t x)
 }
 
 /* The name of step @i, where @in_row says; a constant itself. */
-static void print_value(const heed_score *p, int i, bool in_row)
+void heed_score_print_value(const heed_score *p, int i, bool in_row)
 {
     const heed_step *step = heed_score_step(p, i);
     if (step->op == HEED_OP_FLOAT)
@@ -118,7 +116,11 @@ static void print_words(const heed_score *p, const char *pattern, const heed_ste
             continue;
         }
         pattern++;
-        print_value(p, *pattern == 'a' ? step->a : *pattern == 'b' ? step->b : step->c, in_row);
+        heed_score_print_value(p,
+                               *pattern == 'a'   ? step->a
+                               : *pattern == 'b' ? step->b
+                                                 : step->c,
+                               in_row);
     }
 }
 
@@ -131,14 +133,14 @@ static bool print_quick(const heed_score *p, const heed_step *step, bool in_row)
     float size = fabsf(by->value.real);
     int32_t whole = by->value.whole;
     if (by->op == HEED_OP_FLOAT && size >= 1 / DIVISOR_MAX && size <= DIVISOR_MAX) {
-        print_value(p, step->a, in_row);
+        heed_score_print_value(p, step->a, in_row);
         PRINT(p, " * ");
         print_float(p, 1 / by->value.real);
         return true;
     }
     if (by->op != HEED_OP_INT || whole <= 0 || (whole & (whole - 1)))
         return false;
-    print_value(p, step->a, in_row);
+    heed_score_print_value(p, step->a, in_row);
     if (step->op == HEED_OP_DIV)
         PRINT(p, " >> %d", __builtin_ctz((unsigned)whole));
     else
@@ -146,15 +148,14 @@ static bool print_quick(const heed_score *p, const heed_step *step, bool in_row)
     return true;
 }
 
-/* Bytes of an element, the name of the functions that read one, and that of its type in sight.cuh.
- */
+/* Bytes of an element, and the name of the functions that read one. */
 static const struct {
-    const char *name, *type;
+    const char *name;
     int size;
 } elements[] = {
-    [HEED_DATA_F32] = { "f32", "SIGHT_F32", 4 },     [HEED_DATA_F16] = { "f16", "SIGHT_F16", 2 },
-    [HEED_DATA_BF16] = { "bf16", "SIGHT_BF16", 2 },  [HEED_DATA_I32] = { "i32", "SIGHT_I32", 4 },
-    [HEED_DATA_BYTES] = { "byte", "SIGHT_BYTE", 1 }, [HEED_DATA_BITS] = { "bit", "SIGHT_BIT", 4 },
+    [HEED_DATA_F32] = { "f32", 4 },    [HEED_DATA_F16] = { "f16", 2 },
+    [HEED_DATA_BF16] = { "bf16", 2 },  [HEED_DATA_I32] = { "i32", 4 },
+    [HEED_DATA_BYTES] = { "byte", 1 }, [HEED_DATA_BITS] = { "bit", 4 },
 };
 
 /* Does step @i stay within the size of dimension @k of a source, whatever it is? The key does not,
@@ -180,7 +181,7 @@ static void print_index(const heed_score *p, const heed_step *load, int k, int i
     int source = load->value.whole;
     bool within = stays_within(p, i, p->program.sources[source].size[k]);
     PRINT(p, within ? "(u32)" : "step_index(");
-    print_value(p, i, in_row);
+    heed_score_print_value(p, i, in_row);
     if (!within)
         PRINT(p, ", args->changes.sources[%d].last[%d])", source, k);
 }
@@ -369,7 +370,7 @@ static void print_row_fields(const heed_score *p, int i)
         PRINT(p, "    row.v%d = v%d;\n", i, i);
     if (p->marks[i] & AS_FLOAT && heed_score_find_rising(p, i, &number)) {
         PRINT(p, "    row.w%d = ", i);
-        print_value(p, number.whole, true);
+        heed_score_print_value(p, number.whole, true);
         PRINT(p, ";\n");
     }
     if (p->marks[i] & IN_UNIT) {
@@ -377,7 +378,7 @@ static void print_row_fields(const heed_score *p, int i)
         PRINT(p, "    row.u%d = args->changes.inverse", i);
         for (int k = 0; k < f.rows; k++) {
             PRINT(p, f.divides[k] ? " / " : " * ");
-            print_value(p, f.row[k], true);
+            heed_score_print_value(p, f.row[k], true);
         }
         PRINT(p, ";\n");
     }
@@ -551,7 +552,7 @@ static void print_core(const heed_score *p, bool done[HEED_STEPS_MAX])
     if (p->capped && score && heed_score_moderate(&p->problem)) {
         PRINT(p, "score * args->changes.stretch");
     } else {
-        print_value(p, p->core, false);
+        heed_score_print_value(p, p->core, false);
         if (p->capped) {
             PRINT(p, " * ");
             print_float(p, (float)p->stretch);
@@ -585,7 +586,7 @@ static void print_term(const heed_score *p, const heed_score_term *it, bool done
     PRINT(p, "    score = score %c ", it->less ? '-' : '+');
     print_factor(p, it->step, &f);
     PRINT(p, " * ");
-    print_value(p, f.key, false);
+    heed_score_print_value(p, f.key, false);
     PRINT(p, ";\n");
 }
 
@@ -612,82 +613,10 @@ static void print_visible(const heed_score *p)
         print_of_key(p, visible, done);
     PRINT(p, "    return ");
     if (visible >= 0)
-        print_value(p, visible, false);
+        heed_score_print_value(p, visible, false);
     else
         PRINT(p, "1");
     PRINT(p, ";\n}\n");
-}
-
-/* ---- Intervals ---- */
-
-/* An interval that is known without others; false: step @i takes some. */
-static bool print_known(const heed_score *p, int i)
-{
-    static const char *const leaves[] = {
-        [HEED_OP_SCORE] = "interval_any(HEED_KIND_FLOAT)",
-        [HEED_OP_QUERY] = "of->query",
-        [HEED_OP_POSITION] = "of->position",
-        [HEED_OP_KEY] = "of->key",
-        [HEED_OP_HEAD] = "of->head",
-        [HEED_OP_BATCH] = "of->batch",
-    };
-    const heed_step *step = heed_score_step(p, i);
-    if (step->op < HEED_OP_SCORE) {
-        PRINT(p, step->op == HEED_OP_FLOAT ? "interval_of_real(" : "interval_of_whole(");
-        print_value(p, i, true);
-        PRINT(p, ")");
-    } else if (step->op < HEED_OP_LOAD) {
-        PRINT(p, "%s", leaves[step->op]);
-    }
-    return step->op < HEED_OP_LOAD;
-}
-
-/* A line for the interval of step @i. */
-static void print_interval(const heed_score *p, int i)
-{
-    const heed_step *step = heed_score_step(p, i);
-    const int from[] = { step->a, step->b, step->c, step->d };
-    const bool loads = step->op == HEED_OP_LOAD;
-    PRINT(p, "    v[%d] = ", i);
-    if (!print_known(p, i)) {
-        if (loads)
-            PRINT(p, "sight_load(&args->changes.sources[%d], %s, %d", step->value.whole,
-                  elements[heed_score_type_of(p, i)].type,
-                  p->program.sources[step->value.whole].rank);
-        else
-            PRINT(p, "interval_apply((heed_op)%d, (heed_kind)%d, (heed_kind)%d", (int)step->op,
-                  (int)step->kind, (int)heed_score_step(p, step->a)->kind);
-        for (int k = 0; k < (loads ? 4 : 3); k++)
-            PRINT(p, ", v[%d]", from[k] >= 0 ? from[k] : step->a);
-        PRINT(p, ")");
-    }
-    PRINT(p, ";\n");
-}
-
-/* Intervals of steps that say which keys are seen: those of the key, or the others. */
-static void print_intervals(const heed_score *p, bool of_key)
-{
-    bool needed[HEED_STEPS_MAX];
-    PRINT(p,
-          "HEED_DEVICE void sight_of_%s(const heed_cuda_args *args, const sight_pairs *of,\n"
-          "                               heed_bounds v[STEPS_SEEN])\n{\n"
-          "    (void)args;\n    (void)of;\n    (void)v;\n",
-          of_key ? "keys" : "rows");
-    heed_program_needed(&p->program, p->program.visible, needed);
-    for (int i = 0; i <= p->program.visible; i++)
-        if (needed[i] && of_key == !!(p->marks[i] & OF_KEY))
-            print_interval(p, i);
-    PRINT(p, "}\n\n");
-}
-
-static void print_sight(const heed_score *p)
-{
-    if (p->program.visible < 0 || !heed_score_bounded(p, p->program.visible))
-        return;
-    PRINT(p, "#if HEED_LISTS\n\n#define STEPS_SEEN %d\n\n", p->program.visible + 1);
-    print_intervals(p, false);
-    print_intervals(p, true);
-    PRINT(p, "#endif\n\n");
 }
 
 size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t size)
@@ -708,6 +637,6 @@ size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t s
     print_base(&p);
     print_score(&p);
     print_visible(&p);
-    print_sight(&p);
+    heed_score_print_sight(&p);
     return to.length;
 }
