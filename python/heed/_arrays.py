@@ -314,8 +314,8 @@ def empty(like: View, shape: Tuple[int, ...], dtype: str) -> Any:
         with cupy.cuda.Device(int(like.device[5:])):
             return cupy.empty(shape, like.array.dtype if dtype == like.dtype else types[dtype])
     raise ArgumentTypeError(
-        f"out: heed cannot make arrays of {library_of(like.array)}; pass one of NumPy, CuPy or "
-        "PyTorch on the same device"
+        f"out: heed cannot make arrays of {library_of(like.array)}; pass one as out=, of NumPy, "
+        "CuPy or PyTorch on the same device"
     )
 
 
