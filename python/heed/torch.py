@@ -58,9 +58,6 @@ def _(
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
-_warned = False
-
-
 def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
     query, key, value, mask, ctx.causal, ctx.scale = inputs
     ctx.save_for_backward(query, key, value, mask)
@@ -68,6 +65,7 @@ def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
 
 def _differentiate(ctx: Any, gradient: Tensor) -> Tuple[Optional[Tensor], ...]:
     """Torch's gradients: its own attention is computed again, and differentiated."""
+    warnings.warn("heed has no backward pass yet: torch computes gradients")
     given: List[Any] = [x if x is None else x.detach() for x in ctx.saved_tensors]
     query, key, value, mask = given
     inputs = [x for x, wanted in zip(given, ctx.needs_input_grad) if wanted]
@@ -171,7 +169,6 @@ def scaled_dot_product_attention(
         InvalidError, ArgumentTypeError: as heed.attention(), for what torch refuses too.
         UnsupportedError: dropout_p is not 0.
     """
-    global _warned
     if dropout_p != 0:
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and attn_mask is not None:
@@ -195,10 +192,5 @@ def scaled_dot_product_attention(
         v = v.expand(batch, -1, -1, -1)
     if attn_mask is not None and attn_mask.dim() > 4:
         attn_mask = _dims4("attn_mask", attn_mask)
-    if not _warned and torch.is_grad_enabled() and (
-        query.requires_grad or key.requires_grad or value.requires_grad
-    ):
-        _warned = True
-        warnings.warn("heed has no backward pass yet: gradients are computed by torch", stacklevel=2)
     o: Tensor = _forward(q, k, v, attn_mask, is_causal, scale)
     return o.view(*lead, *o.shape[-2:]) if len(lead) != 2 else o
