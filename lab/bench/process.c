@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lab/tensor/random.h"
+#include "lab/verify/operands.h"
 #include "src/message.h"
 
 #define ROOM_AROUND 16384 /* bytes around each tensor of a call */
@@ -105,17 +106,39 @@ static void harden(lab_bench_process *process, int call)
                                                  lab_random_stream(lot, 1));
 }
 
-/* Values for a tensor of a call, of which V is the last but for operands, which stay what they
- * are. */
+/* An operand of a call: numbers with digits of their own, a mask drawn anew. Starts and whole
+ * numbers of arrays stay what they are: they decide how much work a call is. */
+static void fill_operand(lab_bench_process *process, const lab_view *view, lab_role role,
+                         uint64_t lot, void *to)
+{
+    static const struct {
+        bool number;
+        heed_type type;
+    } kinds[] = {
+        [HEED_DATA_F32] = { true, HEED_F32 },
+        [HEED_DATA_F16] = { true, HEED_F16 },
+        [HEED_DATA_BF16] = { true, HEED_BF16 },
+        [HEED_DATA_BITS] = { false, HEED_F32 },
+    };
+    const void *from = process->tensors->host[role];
+    const bool known = (size_t)view->kind < sizeof kinds / sizeof *kinds;
+    memcpy(to, from, lab_view_bytes(view));
+    if (known && kinds[view->kind].number)
+        lab_fresh_copy(&process->fresh, kinds[view->kind].type, from, to, lab_view_extent(view));
+    else if (role == LAB_SHOWN)
+        lab_operand_fill_usual(&process->problem, role, to, lot);
+}
+
+/* Values for a tensor of a call, of which V is the last but for operands. */
 static void fill(void *data, int call, int role, void *to)
 {
     lab_bench_process *process = data;
     lab_view view = lab_view_of(&process->problem, (lab_role)role);
+    uint64_t number = (uint64_t)call * LAB_ROLES + (uint64_t)role;
     if (role >= LAB_VECTORS) {
-        memcpy(to, process->tensors->host[role], lab_view_bytes(&view));
+        fill_operand(process, &view, (lab_role)role, lab_random_stream(process->lot, number), to);
         return;
     }
-    uint64_t number = (uint64_t)call * LAB_ROLES + (uint64_t)role;
     int64_t place = lab_random_below(process->lot, number, PLACES) * process->step[role];
     const char *from = (const char *)process->values[role] +
                        (size_t)place * heed_type_size(view.type);

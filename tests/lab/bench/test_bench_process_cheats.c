@@ -111,6 +111,7 @@ static void test_cheats(void **state)
         { "timed/slot_reuse", PLAIN, LAB_TRIAL_OK, "unwritten" },
         { "timed/private_output", PLAIN, LAB_TRIAL_OK, "unwritten" },
         { "timed/keeps", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "timed/keeps_bias", "b1 h1 s16 d16 f32 bias=f32", LAB_TRIAL_OK, "error allowed" },
         { "timed/one_in_four", PLAIN, LAB_TRIAL_OK, "error allowed" },
         { "timed/row_less", PLAIN, LAB_TRIAL_OK, "error allowed" },
         { "timed/corner_rows", PLAIN, LAB_TRIAL_OK, "error allowed" },
