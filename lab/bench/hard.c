@@ -19,6 +19,13 @@
 #define HIGH_LOGIT 250.0
 #define LOW_LOGIT (-30000.0)
 
+/* The logit of a high key whose elements are all as small as they can be: expf() is infinite from
+ * 89 on. */
+#define EVEN_LOGIT 92
+#define EVEN_LOGITS 32
+#define EVEN_MOST 1.25 /* times the size they would have if they were equal */
+#define EVEN_DIGITS (1 << 20)
+
 /* How far below the logits of others, which are about 0, that of a light key lies. */
 #define LIGHT_LEAST 5
 #define LIGHT_MOST 18
@@ -34,7 +41,8 @@ enum {
     LOT_COLUMN,
     LOT_SIZE,
     LOT_NEXT,
-    LOT_SELDOM
+    LOT_SELDOM,
+    LOT_DIGITS
 };
 
 /* A NaN in a key that many rows see spares a kernel their work, if it looks: the calls are timed.
@@ -98,6 +106,29 @@ static bool put_high(const place *at)
     bool half = at->problem->accumulate == HEED_ACC_F16;
     double logit = ldexp(HIGH_LOGIT, half ? 0 : 2 * (int)lab_random_below(at->lot, LOT_SIZE, 4));
     return aim(at, at->next, logit - NEXT_LOGIT) && aim(at, at->key, logit);
+}
+
+/* A high logit that no element of Q or K tells of: their products are equal, and with a usual scale
+ * and 16 dimensions or more none is larger than 7. Digits are drawn, or they would tell. */
+static bool put_even(const place *at)
+{
+    const heed_problem *p = at->problem;
+    const uint64_t digits = lab_random_stream(at->lot, LOT_DIGITS);
+    double logit = EVEN_LOGIT + (double)lab_random_below(at->lot, LOT_SIZE, EVEN_LOGITS);
+    double size = sqrt(logit / (fabs((double)p->scale) * (double)p->dim_qk));
+    if (!(EVEN_MOST * size <= largest_of(p)))
+        return false;
+    for (int64_t c = 0; c < p->dim_qk; c++) {
+        double drawn = (double)lab_random_below(digits, (uint64_t)c, EVEN_DIGITS) / EVEN_DIGITS;
+        double query = size * (1 / EVEN_MOST + (EVEN_MOST - 1 / EVEN_MOST) * drawn);
+        double key = copysign(size * size / query, (double)p->scale);
+        if (lab_element_get(p->type, at->data[LAB_Q], at->query + c) < 0)
+            query = -query, key = -key;
+        lab_element_set(p->type, at->data[LAB_Q], at->query + c, query);
+        lab_element_set(p->type, at->data[LAB_K], at->next + c, key * (1 - NEXT_LOGIT / logit));
+        lab_element_set(p->type, at->data[LAB_K], at->key + c, key);
+    }
+    return true;
 }
 
 /* The query is a multiple of the key. */
@@ -215,6 +246,7 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
         bool masked; /* of problems with a mask alone, in the first row; the last of all */
     } kinds[] = {
         { "a high logit", put_high, NONE, false },
+        { "a high logit of even elements", put_even, NONE, false },
         { "a light key of large values", put_light, NONE, false },
         { "vast values", put_vast, NONE, false },
         { "a NaN in K", put_nan_in_key, ROWS, false },

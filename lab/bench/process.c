@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/operands.h"
 #include "src/message.h"
@@ -106,26 +107,20 @@ static void harden(lab_bench_process *process, int call)
                                                  lab_random_stream(lot, 1));
 }
 
-/* An operand of a call: numbers with digits of their own, a mask drawn anew. Starts and whole
- * numbers of arrays stay what they are: they decide how much work a call is. */
+/* An operand of a call: numbers with digits of their own, a mask drawn anew. Starts and arrays of
+ * other kinds stay what they are: they decide how much work a call is, and heed's plan is timed on
+ * these. */
 static void fill_operand(lab_bench_process *process, const lab_view *view, lab_role role,
                          uint64_t lot, void *to)
 {
-    static const struct {
-        bool number;
-        heed_type type;
-    } kinds[] = {
-        [HEED_DATA_F32] = { true, HEED_F32 },
-        [HEED_DATA_F16] = { true, HEED_F16 },
-        [HEED_DATA_BF16] = { true, HEED_BF16 },
-        [HEED_DATA_BITS] = { false, HEED_F32 },
-    };
     const void *from = process->tensors->host[role];
-    const bool known = (size_t)view->kind < sizeof kinds / sizeof *kinds;
+    const heed_type type = lab_data_type(view->kind);
+    if (lab_data_of(type) == view->kind) {
+        lab_fresh_copy(&process->fresh, type, from, to, lab_view_extent(view));
+        return;
+    }
     memcpy(to, from, lab_view_bytes(view));
-    if (known && kinds[view->kind].number)
-        lab_fresh_copy(&process->fresh, kinds[view->kind].type, from, to, lab_view_extent(view));
-    else if (role == LAB_SHOWN)
+    if (role == LAB_SHOWN)
         lab_operand_fill_usual(&process->problem, role, to, lot);
 }
 

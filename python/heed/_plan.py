@@ -409,7 +409,7 @@ class Plan:
         buffers.v = pointer(v)
         buffers.o = pointer(o)
         buffers.lse = None if lse is None else pointer(lse)
-        code = _execute(self._pointer, byref(buffers))
+        code = _execute(self._open(), byref(buffers))
         if code:
             check(code)
 

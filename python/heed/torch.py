@@ -47,14 +47,7 @@ def _forward(
 
 
 @_forward.register_fake
-def _(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-) -> Tensor:
+def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
@@ -120,16 +113,20 @@ def _(
     return o.unflatten(0, (size, batch)), 0
 
 
-def _dims4(name: str, x: Tensor) -> Tensor:
-    """(batch, heads, length, dim), without a copy."""
-    if x.dim() == 4:
-        return x
+def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
+    """(batch, heads, length, dim), without a copy; @lead has the query's dimensions before heads."""
     if x.dim() < 2:
         raise InvalidError(f"{name}: {x.dim()} dimensions, where there must be 2 or more")
     while x.dim() < 4:
         x = x.unsqueeze(0)
-    if x.dim() == 4:
+    if len(lead) < 2 and x.dim() == 4:
         return x
+    try:
+        x = x.expand(*lead, *x.shape[-3:])
+    except RuntimeError:
+        raise InvalidError(
+            f"{name}: its first dimensions are {tuple(x.shape[:-3])}, those of query {tuple(lead)}"
+        ) from None
     try:
         return x.view(-1, *x.shape[-3:])
     except RuntimeError:
@@ -161,6 +158,8 @@ def scaled_dot_product_attention(
         scale: None: 1 / sqrt(dim).
         enable_gqa: groups of query heads may share a head of key and value.
 
+    Nothing is copied, but under vmap: there a tensor without the mapped dimension is.
+
     Returns:
         (batch, ..., heads, queries, dim of value), dense. A row that sees no key is 0. Gradients
         are torch's: they are computed from query, key and value by torch's own attention.
@@ -173,14 +172,14 @@ def scaled_dot_product_attention(
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and attn_mask is not None:
         raise InvalidError("attn_mask: must be None where is_causal is True")
-    lead = query.shape[:-2]
+    lead = query.shape[:-3]
     kind = query.device.type
     if torch.is_autocast_enabled(kind) and query.dtype is not torch.float64:
         dtype = torch.get_autocast_dtype(kind)
         query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         if attn_mask is not None and attn_mask.dtype is not torch.bool:
             attn_mask = attn_mask.to(dtype)
-    q, k, v = _dims4("query", query), _dims4("key", key), _dims4("value", value)
+    q, k, v = (_dims4(n, x, lead) for n, x in zip(("query", "key", "value"), (query, key, value)))
     batch, heads = q.shape[0], q.shape[1]
     if not enable_gqa and k.shape[1] not in (1, heads):
         raise InvalidError(
@@ -190,7 +189,7 @@ def scaled_dot_product_attention(
         k = k.expand(batch, -1, -1, -1)
     if v.shape[0] == 1 != batch:
         v = v.expand(batch, -1, -1, -1)
-    if attn_mask is not None and attn_mask.dim() > 4:
-        attn_mask = _dims4("attn_mask", attn_mask)
+    if attn_mask is not None:
+        attn_mask = _dims4("attn_mask", attn_mask, lead)
     o: Tensor = _forward(q, k, v, attn_mask, is_causal, scale)
-    return o.view(*lead, *o.shape[-2:]) if len(lead) != 2 else o
+    return o.view(*query.shape[:-2], *o.shape[-2:])

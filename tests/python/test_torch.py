@@ -73,6 +73,9 @@ class Forward(Case):
         self.assertTrue((of_heed(q, k, v, none)[:, :, 7] == 0).all())
 
     def test_dimensions(self):
+        q = draw(2, 3, 4, 7, 8)
+        for mask in (draw_mask(7, 7), draw_mask(4, 7, 7), draw_mask(2, 3, 1, 7, 7)):
+            self.same(q, q, q, mask)
         for shape in ((7, 8), (5, 7, 8), (2, 3, 4, 7, 8), (1, 2, 2, 3, 7, 8)):
             self.same(*(draw(*shape) for _ in range(3)))
 
@@ -163,6 +166,10 @@ class Mistakes(Case):
             (heed.ArgumentTypeError, "float64", (q.double(), q.double(), q.double()), {}),
             (heed.InvalidError, "mask", (q, q, q, draw_mask(9, 8)), {}),
             (heed.InvalidError, "2 or more", (q[0, 0, 0], q, q), {}),
+            (heed.InvalidError, "key: its first dimensions",
+             (draw(2, 3, 4, 7, 8), draw(3, 2, 4, 7, 8), draw(3, 2, 4, 7, 8)), {}),
+            (heed.InvalidError, "attn_mask: its first dimensions",
+             (draw(2, 3, 4, 7, 8),) * 3 + (draw_mask(6, 4, 7, 7),), {}),
             (heed.InvalidError, "without a copy",
              (draw(4, 2, 3, 7, 8).transpose(0, 2), draw(3, 2, 4, 7, 8), draw(3, 2, 4, 7, 8)), {}),
         )

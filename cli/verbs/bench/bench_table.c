@@ -226,10 +226,11 @@ static void print_own(const lab_bench *bench)
         for (size_t j = 0; j < bench->rows[i].match_count; j++)
             asking = fmax(asking, bench->rows[i].matches[j].asking);
     bool host = heed_device_is_host(bench->context);
-    lab_wrap_format(stdout, 4,
-                    "%s: passes all gates; in a sandbox%s, and every call finds values that no "
-                    "other had; up to %.2g %% of its time may be what it takes to ask it",
-                    bench->own->name, host ? ", on one thread" : "", 100 * asking);
+    lab_wrap_format(
+        stdout, 4,
+        "%s: passes all gates; in a sandbox%s, and every call finds values of Q, K "
+        "and V that no other had; up to %.2g %% of its time may be what it takes to ask it",
+        bench->own->name, host ? ", on one thread" : "", 100 * asking);
     if (host && heed_context_threads(bench->context) > 1)
         lab_wrap_format(stdout, 4, "heed has %d threads: with --threads 1 it has one as well",
                         heed_context_threads(bench->context));

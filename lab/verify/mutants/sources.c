@@ -14,6 +14,7 @@
 
 #define SPEC "b1 h1 s16 d16 f32"
 #define CAUSAL "b1 h1 s16 d16 f32 causal"
+#define BIASED "b1 h1 s16 d16 f32 bias=f32"
 #define GAPS "b1 h1 s16 d16 f32 o=512:32:16"
 
 /* clang-format off */

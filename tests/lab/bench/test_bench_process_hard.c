@@ -17,8 +17,8 @@
 #include "lab/tensor/random.h"
 #include "lab/verify/reference.h"
 
-#define LOTS 28
-#define KINDS 7
+#define LOTS 32
+#define KINDS 8
 
 static const char *const specs[] = {
     "b1 h2 s40 d64 f32",
