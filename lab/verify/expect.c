@@ -22,6 +22,9 @@
 /* Standard errors that a model is made of: see the head of expect.h. */
 #define MODEL_MARGIN 1.5
 
+/* In sums beyond this a number that is not normal in float32 is lost among the roundings. */
+#define FLUSHED_SUM ((double)FLT_MIN * 0x1p24)
+
 static double square(double x)
 {
     return x * x;
@@ -102,7 +105,7 @@ typedef struct row_sums {
     double shifted;  /* of p^2 (1 + r^2) |v - o|^2 */
     double logits;   /* of p (1 + r^2)^(1/2): keys that are alike err alike */
     double heaviest; /* largest p */
-    double flushed;  /* of p |v| where p is no normal number of float32 */
+    double flushed;  /* of what is lost if numbers that are not normal in float32 become 0 */
     int64_t seen;    /* keys */
     bool doubtful;   /* is a step of a logit? */
     double absolute[HEED_DIM_MAX];
@@ -189,18 +192,27 @@ static double weight_squares(const double *weights, int64_t keys, int64_t part)
     return squares + rounded_squares(&all);
 }
 
+/* The most of a product that a sum may lose: all of it if it is not a normal number, and a partial
+ * sum that is not where sums are so small that it shows. */
+static double flushed_of(double product)
+{
+    return product < FLUSHED_SUM ? fmin(product, (double)FLT_MIN) : 0;
+}
+
 /* @squares is partial_squares() of the key. */
 static void add_key(row_sums *sums, double weight, double squares, const double *value,
                     const double *o, int64_t dim)
 {
-    double norm = 0, distance = 0;
+    double norm = 0, distance = 0, flushed = 0;
     for (int64_t c = 0; c < dim; c++) {
         if (!isfinite(o[c]))
             continue;
         norm += square(value[c]);
         distance += square(value[c] - o[c]);
         sums->absolute[c] += weight * fabs(value[c]);
+        flushed += square(flushed_of(weight * fabs(value[c])));
     }
+    sums->flushed += weight < (double)FLT_MIN ? 0 : sqrt(flushed);
     double logit = square(weight) * (1 + squares);
     sums->weighted += square(weight) * norm;
     sums->shifted += logit * distance;

@@ -37,8 +37,10 @@
  * out where it is in doubt which way a comparison, floor() or int() of an expression goes: its
  * budgets are infinite, its LSE is NaN here, and left_out counts it.
  *
- * A weight below the normal numbers of float32, beside a much heavier sink say, may as well be 0:
- * the model has the term (sum p_j |v_j|)^2 over such keys.
+ * Numbers below the normal ones of float32 may as well be 0: a weight beside a much heavier sink,
+ * and a product or a sum of products of small values. The model has the term (sum l_j)^2: l_j is
+ * p_j |v_j| if p_j is such a number, else the norm of min(p_j |v_jc|, 2^-126) over the columns c
+ * whose product is less than 2^-102.
  *
  * A row is weightless that sees keys, all of them with logits of -infinity: O = 0 and LSE =
  * -infinity are heed's convention, NaN comes of the formula. Of heed's own kernels the budgets are

@@ -21,7 +21,8 @@
 /* The largest neighbour: a head of so many queries times keys. */
 #define NEIGHBOUR_LENGTH 1024
 #define NEIGHBOUR_SHORT 40
-#define NEIGHBOUR_FEW 15 /* keys, less than tiles have */
+#define NEIGHBOUR_LEAST 2 /* keys: of one alone the answer is its value */
+#define NEIGHBOUR_FEW 15  /* keys, less than tiles have */
 
 /* A stream of random numbers. */
 #define STREAM_NEIGHBOURS 48
@@ -102,7 +103,7 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_q = odd(lot, problem->seq_q), it.seq_k = odd(lot, problem->seq_k);
     else if (which == 2)
         it.seq_q = draw(lot, 0, 1) ? 1 : draw(lot, 1, NEIGHBOUR_SHORT),
-        it.seq_k = draw(lot, 1, NEIGHBOUR_FEW);
+        it.seq_k = draw(lot, NEIGHBOUR_LEAST, NEIGHBOUR_FEW);
     else
         it.seq_q = least(problem->seq_q, NEIGHBOUR_LENGTH),
         it.seq_k = least(problem->seq_k, NEIGHBOUR_LENGTH);
