@@ -4,9 +4,11 @@
  * All other gates prepare the kernel anew for every call. Here it is prepared once and then called
  * many times, away from walls; between two calls one element changes, and the outputs are
  * poisoned. Most calls have the same tensors; every third one has others of the same values, and
- * asks for no LSE, as a benchmark does.
+ * asks for no LSE, as a benchmark does. If the problem has operands, the calls are made once more
+ * with other values of all of them.
  */
 #include "lab/tensor/random.h"
+#include "lab/verify/operands.h"
 #include "lab/verify/sample.h"
 #include "lab/verify/variant.h"
 
@@ -24,7 +26,8 @@
 /* Streams of random numbers. */
 enum {
     STREAM_ROWS = 24,
-    STREAM_TOUCH
+    STREAM_TOUCH,
+    STREAM_OPERANDS
 };
 
 /* The tensors, and the others, of the same values but for the touch. */
@@ -32,6 +35,9 @@ typedef struct places {
     lab_stage stage[2];
     int count;
     int touched; /* which of them */
+    int calls;   /* so far */
+    double worst;
+    bool renewed; /* have the operands other values? */
 } places;
 
 /* Writes the next touch to the tensors number @place, and puts the last one back where that was. */
@@ -48,39 +54,50 @@ static void touch(lab_sample *sample, places *at, int place, uint64_t seed)
     at->touched = place;
 }
 
-/* The calls, until one is wrong. */
-static void call_again(const lab_check *check, lab_sample *sample, places *at, lab_verdict *verdict)
+static int calls_of(const heed_problem *problem)
 {
-    int calls = heed_problem_flops(&sample->problem) > SMALL_FLOPS ? CALLS_LARGE : CALLS;
-    double worst = 0;
-    for (int call = 0; call < calls; call++) {
-        bool other = at->count > 1 && call % 3 == 2;
-        lab_stage *stage = &at->stage[other];
-        heed_status outcome = HEED_OK;
-        touch(sample, at, other, lab_random_stream(check->seed, STREAM_TOUCH));
-        lab_stage_poison(stage, call % 2 ? -1 : 1);
-        heed_status status = lab_check_stage(check, stage, &outcome);
-        if (status != HEED_OK) {
-            lab_verdict_skip_status(verdict, status);
-            return;
-        }
-        if (outcome != HEED_OK) {
-            lab_verdict_fail(verdict, -1, "call %d: %s", call + 1, heed_message());
-            return;
-        }
-        heed_buffers buffers = lab_stage_buffers(stage);
-        double error = lab_sample_error(sample, buffers.o, buffers.lse);
-        if (!(error <= 1)) {
-            lab_verdict_fail(verdict, error,
-                             "call %d of %d after a value of %s changed%s: %.3g times "
-                             "the error allowed",
-                             call + 1, calls, lab_role_name(sample->undo.role),
-                             other ? ", other tensors without LSE" : "", error);
-            return;
-        }
-        worst = error > worst ? error : worst;
+    return heed_problem_flops(problem) > SMALL_FLOPS ? CALLS_LARGE : CALLS;
+}
+
+/* One call. False if it is wrong, or did not take place. */
+static bool call_once(const lab_check *check, lab_sample *sample, places *at, lab_verdict *verdict)
+{
+    bool other = at->count > 1 && at->calls % 3 == 2;
+    lab_stage *stage = &at->stage[other];
+    heed_status outcome = HEED_OK;
+    touch(sample, at, other, lab_random_stream(check->seed, STREAM_TOUCH));
+    lab_stage_poison(stage, at->calls++ % 2 ? -1 : 1);
+    heed_status status = lab_check_stage(check, stage, &outcome);
+    if (status != HEED_OK) {
+        lab_verdict_skip_status(verdict, status);
+        return false;
     }
-    lab_verdict_pass(verdict, worst, "%d calls at most %.2f of what is allowed", calls, worst);
+    if (outcome != HEED_OK) {
+        lab_verdict_fail(verdict, -1, "call %d: %s", at->calls, heed_message());
+        return false;
+    }
+    heed_buffers buffers = lab_stage_buffers(stage);
+    double error = lab_sample_error(sample, buffers.o, buffers.lse);
+    at->worst = error > at->worst ? error : at->worst;
+    if (error <= 1)
+        return true;
+    lab_verdict_fail(verdict, error,
+                     "call %d after a value of %s changed%s%s: %.3g times the "
+                     "error allowed",
+                     at->calls, lab_role_name(sample->undo.role),
+                     at->renewed ? ", other operands" : "",
+                     other ? ", other tensors without LSE" : "", error);
+    return false;
+}
+
+/* The calls, until one is wrong. */
+static bool call_again(const lab_check *check, lab_sample *sample, places *at, lab_verdict *verdict)
+{
+    int calls = calls_of(&sample->problem);
+    for (int i = 0; i < calls; i++)
+        if (!call_once(check, sample, at, verdict))
+            return false;
+    return true;
 }
 
 static heed_status make_places(const lab_check *check, const lab_needs *needs, places *at)
@@ -104,6 +121,50 @@ static heed_status make_places(const lab_check *check, const lab_needs *needs, p
     return status;
 }
 
+static heed_status make_sample(lab_sample **sample, const lab_check *check,
+                               const heed_buffers *data)
+{
+    const lab_sampling sampling = { .seed = lab_random_stream(check->seed, STREAM_ROWS),
+                                    .work = WORK,
+                                    .threads = check->sampling.threads,
+                                    .own = check->sampling.own };
+    return lab_sample_create(sample, &check->values->problem, data, &sampling);
+}
+
+/* Puts the last touch back, and gives all operands other values. False if there are none. */
+static bool renew_operands(const lab_check *check, lab_sample *sample, places *at)
+{
+    const heed_problem *problem = &sample->problem;
+    uint64_t seed = lab_random_stream(check->seed, STREAM_OPERANDS);
+    lab_touch touches[LAB_TOUCHES];
+    int count = lab_sample_restore(sample, touches);
+    for (int t = 0; t < count; t++)
+        lab_touch_write(&touches[t], problem->type,
+                        at->stage[at->touched].block[touches[t].role].region.data);
+    for (int role = LAB_VECTORS; role < LAB_INPUTS; role++)
+        for (int i = 0; i < at->count && check->values->block[role].element; i++) {
+            lab_operand_fill(problem, (lab_role)role, at->stage[i].block[role].region.data, seed);
+            at->renewed = true;
+        }
+    return at->renewed;
+}
+
+/* Calls with other operands. Values that are right for the first ones may leave no row to judge. */
+static bool call_renewed(const lab_check *check, places *at, lab_verdict *verdict)
+{
+    heed_buffers data = lab_values_buffers(check->values), now = lab_stage_buffers(&at->stage[0]);
+    lab_sample *sample;
+    for (int role = LAB_VECTORS; role < LAB_INPUTS; role++)
+        lab_buffers_set(&data, (lab_role)role, lab_buffers_get(&now, (lab_role)role));
+    heed_status status = make_sample(&sample, check, &data);
+    bool well = status == HEED_ERR_UNSUPPORTED ||
+                (status == HEED_OK && call_again(check, sample, at, verdict));
+    if (status != HEED_OK && status != HEED_ERR_UNSUPPORTED)
+        lab_verdict_skip_status(verdict, status);
+    lab_sample_destroy(sample);
+    return well;
+}
+
 /* Prepares the kernel, lays the tensors out, and calls. */
 static void prepare_and_call(const lab_check *check, lab_sample *sample, lab_verdict *verdict)
 {
@@ -116,20 +177,18 @@ static void prepare_and_call(const lab_check *check, lab_sample *sample, lab_ver
         return;
     }
     heed_status status = make_places(check, &needs, &at);
-    if (status == HEED_OK)
-        call_again(check, sample, &at, verdict);
-    else
+    if (status != HEED_OK)
         lab_verdict_skip_status(verdict, status);
+    else if (call_again(check, sample, &at, verdict) &&
+             (!renew_operands(check, sample, &at) || call_renewed(check, &at, verdict)))
+        lab_verdict_pass(verdict, at.worst, "%d calls at most %.2f of what is allowed", at.calls,
+                         at.worst);
     for (int i = 0; i < at.count; i++)
         lab_stage_destroy(&at.stage[i]);
 }
 
 void lab_gate_fresh(const lab_check *check, lab_verdict *verdict)
 {
-    const lab_sampling sampling = { .seed = lab_random_stream(check->seed, STREAM_ROWS),
-                                    .work = WORK,
-                                    .threads = check->sampling.threads,
-                                    .own = check->sampling.own };
     heed_buffers data = lab_values_buffers(check->values);
     lab_sample *sample;
     for (int role = LAB_Q; role < LAB_VECTORS; role++)
@@ -138,7 +197,7 @@ void lab_gate_fresh(const lab_check *check, lab_verdict *verdict)
             return;
         }
     lab_trace_step(check->trace, "called again and again");
-    heed_status status = lab_sample_create(&sample, &check->values->problem, &data, &sampling);
+    heed_status status = make_sample(&sample, check, &data);
     if (status == HEED_ERR_UNSUPPORTED)
         lab_verdict_skip(verdict, "no row of the sample sees a key");
     else if (status != HEED_OK)

@@ -352,6 +352,7 @@ static const lab_inputs table[] = {
       NULL },
     { "huge", "finite logits up to the largest of float32, of either sign", true, false,
       lab_fill_huge, NULL },
+    { "even", "logits to +-120 of elements that are all small", true, false, lab_fill_even, NULL },
     { "low", "every logit far below zero, down to the least of float32", true, false, lab_fill_low,
       NULL },
     { "sizes", "logits, the gap between the highest two, and V of all sizes, by row and head", true,

@@ -32,6 +32,7 @@ void lab_fill_normal(lab_values *values, uint64_t seed, lab_role role, double me
 double lab_fill_logit_of_ones(const heed_problem *problem);
 
 /* The distributions of inputs_hard.c. */
+void lab_fill_even(lab_values *values, uint64_t seed);
 void lab_fill_huge(lab_values *values, uint64_t seed);
 void lab_fill_low(lab_values *values, uint64_t seed);
 void lab_fill_near(lab_values *values, uint64_t seed);

@@ -107,6 +107,39 @@ void lab_fill_low(lab_values *values, uint64_t seed)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
+/* Even                                                                                           */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* The largest logits: expf() is infinite from 89 on, and products are sums of equal terms, none of
+ * which is large. Sums in half precision have no more digits for it. */
+#define EVEN_LOGIT 120.0
+#define EVEN_LOGIT_HALF 24.0
+
+/* Keys have this part of the largest logit or more, or are as far below zero. */
+#define EVEN_LEAST 0.8
+#define EVEN_SIZES 64
+
+void lab_fill_even(lab_values *values, uint64_t seed)
+{
+    const heed_problem *problem = &values->problem;
+    const lab_view *q = &values->block[LAB_Q].view, *k = &values->block[LAB_K].view;
+    uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
+    uint64_t sizes = lab_random_stream(seed, LAB_FILL_SIZE);
+    double logit = problem->accumulate == HEED_ACC_F16 ? EVEN_LOGIT_HALF : EVEN_LOGIT;
+    double most = lab_type_is_narrow(problem->type) ? 0x1p12 : 0x1p50;
+    double size = fmin(sqrt(logit / fabs(lab_fill_logit_of_ones(problem))), most);
+    lab_fill_normal(values, seed, LAB_V, 0, 1);
+    for (int64_t n = 0; n < lab_view_vectors(q); n++)
+        lab_fill_uneven(values, seed, LAB_Q, n, n % 2 ? -size : size);
+    for (int64_t n = 0; n < lab_view_vectors(k); n++) {
+        double lot = (double)lab_random_below(sizes, (uint64_t)n, EVEN_SIZES + 1) / EVEN_SIZES;
+        double part = EVEN_LEAST + (1 - EVEN_LEAST) * lot;
+        bool below = lab_random_below(choice, (uint64_t)n, 2);
+        lab_fill_uneven(values, seed, LAB_K, n, below ? -size * part : size * part);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 /* Near                                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
 

@@ -94,40 +94,58 @@ static void by_turns(mutant_memory *memory, const heed_problem *problem,
     answer(memory, problem, buffers, memory->since % 2 == 1);
 }
 
-/* Keeps the logits' part of the work: the softmax of the first call, with the values of this one.
- */
-static void old_queries(mutant_memory *memory, const heed_problem *problem,
-                        const heed_buffers *buffers)
+/* Computes with the tensor @role of the first call, and the others of this one. */
+static void keep(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers,
+                 lab_role role)
 {
-    lab_view q = lab_view_of(problem, LAB_Q);
-    size_t bytes = (size_t)lab_view_extent(&q) * heed_type_size(q.type);
+    lab_view view = lab_view_of(problem, role);
+    size_t bytes = lab_view_bytes(&view);
     heed_buffers old = *buffers;
     if (memory->since == 0 || !memory->o) {
         free(memory->o);
         memory->o = malloc(bytes);
         if (memory->o)
-            memcpy(memory->o, buffers->q, bytes);
+            memcpy(memory->o, lab_buffers_get(buffers, role), bytes);
     }
     if (memory->o)
-        old.q = memory->o;
+        lab_buffers_set(&old, role, memory->o);
     mutant_plain(problem, &old);
+}
+
+static void old_queries(mutant_memory *memory, const heed_problem *problem,
+                        const heed_buffers *buffers)
+{
+    keep(memory, problem, buffers, LAB_Q);
 }
 
 static void old_keys(mutant_memory *memory, const heed_problem *problem,
                      const heed_buffers *buffers)
 {
-    lab_view k = lab_view_of(problem, LAB_K);
-    size_t bytes = (size_t)lab_view_extent(&k) * heed_type_size(k.type);
-    heed_buffers old = *buffers;
-    if (memory->since == 0 || !memory->o) {
-        free(memory->o);
-        memory->o = malloc(bytes);
-        if (memory->o)
-            memcpy(memory->o, buffers->k, bytes);
-    }
-    if (memory->o)
-        old.k = memory->o;
-    mutant_plain(problem, &old);
+    keep(memory, problem, buffers, LAB_K);
+}
+
+static void old_bias(mutant_memory *memory, const heed_problem *problem,
+                     const heed_buffers *buffers)
+{
+    keep(memory, problem, buffers, LAB_BIAS);
+}
+
+static void old_starts(mutant_memory *memory, const heed_problem *problem,
+                       const heed_buffers *buffers)
+{
+    keep(memory, problem, buffers, LAB_STARTS);
+}
+
+static void old_mask(mutant_memory *memory, const heed_problem *problem,
+                     const heed_buffers *buffers)
+{
+    keep(memory, problem, buffers, LAB_SHOWN);
+}
+
+static void old_array(mutant_memory *memory, const heed_problem *problem,
+                      const heed_buffers *buffers)
+{
+    keep(memory, problem, buffers, LAB_ARRAYS);
 }
 
 /* Marks its workspace when the answer is in it, and looks for the mark. */
@@ -330,6 +348,14 @@ const lab_mutant lab_mutants_cheats[] = {
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
     { .name = "old-keys", .does = "keeps the keys of the first call", .behaviour.call = old_keys,
       .spec = "b1 h2 s20/200 d24 bf16", .inputs = "normal", .gate = "fresh" },
+    { .name = "old-bias", .does = "keeps the bias of the first call", .behaviour.call = old_bias,
+      .spec = "b1 h2 s40 d24 f32 bias=f16:hqk", .inputs = "normal", .gate = "fresh" },
+    { .name = "old-starts", .does = "keeps the starts of the first call", .behaviour.call = old_starts,
+      .spec = "b2 h2 s40 d24 f32 starts causal", .inputs = "normal", .gate = "fresh" },
+    { .name = "old-mask", .does = "keeps the mask of the first call", .behaviour.call = old_mask,
+      .spec = "b1 h2 s40 d24 f32 shown=bits", .inputs = "normal", .gate = "fresh" },
+    { .name = "old-array", .does = "keeps the array of the first call", .behaviour.call = old_array,
+      .spec = "b1 h2 s40 d24 f32 array=doc:i32:40 visible=doc[q]==doc[k]", .inputs = "normal", .gate = "fresh" },
     { .name = "in-workspace", .does = "gives the last answer if its workspace is as it left it",
       .behaviour = { .call = in_workspace, .workspace = 64 },
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },

@@ -345,6 +345,35 @@ static void test_rows_of_all_sizes(void **state)
     }
 }
 
+/* No element tells of the logits, whose exponentials are infinite in float32. */
+static void test_even_elements(void **state)
+{
+    static const char *const specs[] = { "b2 h4/2 s20/30 d64 f32", "b1 h2 s40 d16 f16 causal",
+                                         "b1 h1 s33 d128 bf16 scale=-0.1" };
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        static answer result;
+        lab_values values;
+        int64_t high = 0;
+        double most = 0;
+        fill(&values, specs[seed % 3], "even", seed);
+        for (int role = LAB_Q; role <= LAB_K; role++) {
+            lab_view view = lab_view_of(&values.problem, (lab_role)role);
+            for (int64_t n = 0; n < lab_view_vectors(&view); n++)
+                for (int64_t c = 0; c < view.dim; c++)
+                    most = fmax(most, fabs(lab_element_get(view.type,
+                                                           lab_values_data(&values, (lab_role)role),
+                                                           lab_view_vector(&view, n) + c)));
+        }
+        for (int64_t row = 0; row < lab_rows(&values.problem); row++) {
+            ask(&values, row, &result);
+            assert_true(fabs(result.lse) < 150);
+            high += result.lse > 92;
+        }
+        assert_true(most < 7 && high > lab_rows(&values.problem) / 2);
+        lab_values_destroy(&values);
+    }
+}
+
 /* The last row of each head sees logits of -infinity alone, whatever the seed; some others do, and
  * some do not. */
 static void test_weightless_rows(void **state)
@@ -390,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_nan_in_one_column),
         cmocka_unit_test(test_nan_in_the_first_key),
         cmocka_unit_test(test_rows_of_all_sizes),
+        cmocka_unit_test(test_even_elements),
         cmocka_unit_test(test_weightless_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
