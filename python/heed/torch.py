@@ -15,12 +15,34 @@ from typing import Any, List, Optional, Tuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 from ._attention import attention
 from ._errors import InvalidError, UnsupportedError
 
 __all__ = ["scaled_dot_product_attention"]
+
+
+def _attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+) -> Tensor:
+    o: Tensor = attention(
+        query,
+        key,
+        value,
+        mask=mask if mask is not None and mask.dtype is torch.bool else None,
+        bias=mask if mask is not None and mask.dtype is not torch.bool else None,
+        causal="top-left" if causal else False,
+        scale=scale,
+        layout="bhsd",
+    )
+    return o
 
 
 @torch.library.custom_op("heed::scaled_dot_product_attention", mutates_args=())
@@ -33,17 +55,7 @@ def _forward(
     scale: Optional[float],
 ) -> Tensor:
     with torch.no_grad():
-        o: Tensor = attention(
-            query,
-            key,
-            value,
-            mask=mask if mask is not None and mask.dtype is torch.bool else None,
-            bias=mask if mask is not None and mask.dtype is not torch.bool else None,
-            causal="top-left" if causal else False,
-            scale=scale,
-            layout="bhsd",
-        )
-    return o
+        return _attend(query, key, value, mask, causal, scale)
 
 
 @_forward.register_fake
@@ -113,8 +125,31 @@ def _(
     return o.unflatten(0, (size, batch)), 0
 
 
+# Private functions of torch that tell of what an operator is for; without them every call is one.
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
+_transforms = getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None)
+
+
+def _wants_operator(*tensors: Tensor) -> bool:
+    """Whether a call must be an operator's: for a gradient, a trace, vmap or a mode of dispatch.
+    An operator that is defined in Python takes 20 us to call."""
+    return (
+        _modes is None
+        or _transforms is None
+        or torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or getattr(forward_ad, "_current_level", 0) >= 0
+        or _modes() > 0
+        or _transforms() is not None
+        or any(type(x) is not Tensor for x in tensors)
+        or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
+    )
+
+
 def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
     """(batch, heads, length, dim), without a copy; @lead has the query's dimensions before heads."""
+    if x.dim() == 4 and len(lead) < 2:
+        return x
     if x.dim() < 2:
         raise InvalidError(f"{name}: {x.dim()} dimensions, where there must be 2 or more")
     while x.dim() < 4:
@@ -179,7 +214,7 @@ def scaled_dot_product_attention(
         query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         if attn_mask is not None and attn_mask.dtype is not torch.bool:
             attn_mask = attn_mask.to(dtype)
-    q, k, v = (_dims4(n, x, lead) for n, x in zip(("query", "key", "value"), (query, key, value)))
+    q, k, v = _dims4("query", query, lead), _dims4("key", key, lead), _dims4("value", value, lead)
     batch, heads = q.shape[0], q.shape[1]
     if not enable_gqa and k.shape[1] not in (1, heads):
         raise InvalidError(
@@ -191,5 +226,7 @@ def scaled_dot_product_attention(
         v = v.expand(batch, -1, -1, -1)
     if attn_mask is not None:
         attn_mask = _dims4("attn_mask", attn_mask, lead)
-    o: Tensor = _forward(q, k, v, attn_mask, is_causal, scale)
-    return o.view(*query.shape[:-2], *o.shape[-2:])
+    given = (q, k, v) if attn_mask is None else (q, k, v, attn_mask)
+    call = _forward if _wants_operator(*given) else _attend
+    o: Tensor = call(q, k, v, attn_mask, is_causal, scale)
+    return o if len(lead) == 1 else o.view(*query.shape[:-2], *o.shape[-2:])

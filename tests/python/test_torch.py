@@ -140,6 +140,17 @@ class Operator(Case):
             for name, outcome in torch.library.opcheck(operator, call).items():
                 self.assertEqual(outcome, "SUCCESS", name)
 
+    def test_called_where_it_is_needed(self):
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        q, k, v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
+        traced = make_fx(lambda q, k, v: of_heed(q, k, v))(q, k, v)
+        self.assertIn("heed.scaled_dot_product_attention", traced.code)
+        with self.assertRaises(RuntimeError):  # neither a gradient nor a tangent is lost in silence
+            torch.func.grad(lambda q: of_heed(q, k, v).sum())(q)
+        with self.assertRaises(RuntimeError):
+            torch.func.jvp(of_heed, (q, k, v), (q, k, v))
+
     def test_compile(self):
         def model(q, k, v):
             return of_heed(2 * q, k, v, is_causal=True) + 1
