@@ -138,12 +138,21 @@ def _wants_operator(*tensors: Tensor) -> bool:
         or _transforms is None
         or torch.compiler.is_compiling()
         or torch._C._get_tracing_state() is not None
-        or getattr(forward_ad, "_current_level", 0) >= 0
         or _modes() > 0
         or _transforms() is not None
         or any(type(x) is not Tensor for x in tensors)
         or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
     )
+
+
+def _refuse_tangents(*tensors: Optional[Tensor]) -> None:
+    if getattr(forward_ad, "_current_level", 0) < 0:
+        return
+    for x in tensors:
+        if x is not None and forward_ad.unpack_dual(x).tangent is not None:
+            raise UnsupportedError(
+                "forward-mode gradients (torch.func.jvp): heed has none; use torch's own attention"
+            )
 
 
 def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
@@ -201,12 +210,13 @@ def scaled_dot_product_attention(
 
     Raises:
         InvalidError, ArgumentTypeError: as heed.attention(), for what torch refuses too.
-        UnsupportedError: dropout_p is not 0.
+        UnsupportedError: dropout_p is not 0; a tensor has a tangent (torch.func.jvp).
     """
     if dropout_p != 0:
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and attn_mask is not None:
         raise InvalidError("attn_mask: must be None where is_causal is True")
+    _refuse_tangents(query, key, value, attn_mask)
     lead = query.shape[:-3]
     kind = query.device.type
     if torch.is_autocast_enabled(kind) and query.dtype is not torch.float64:
