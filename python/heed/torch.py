@@ -11,7 +11,7 @@ backward pass, which heed has not yet; a warning says so, once.
 from __future__ import annotations
 
 import warnings
-from typing import Any, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -148,8 +148,9 @@ def _wants_operator(*tensors: Tensor) -> bool:
 def _refuse_tangents(*tensors: Optional[Tensor]) -> None:
     if getattr(forward_ad, "_current_level", 0) < 0:
         return
+    unpack: Callable[[Tensor], Any] = forward_ad.unpack_dual
     for x in tensors:
-        if x is not None and forward_ad.unpack_dual(x).tangent is not None:
+        if x is not None and unpack(x).tangent is not None:
             raise UnsupportedError(
                 "forward-mode gradients (torch.func.jvp): heed has none; use torch's own attention"
             )
