@@ -32,7 +32,7 @@ set(seconds
     test_configs_sample 12
     test_roofline_verb 11
     test_emulated_ablated_sample 10
-    test_gate_rebuild 10
+    test_gate_rebuild 22
     test_insight 10
     test_measure_real_long 10
     test_rerun 9
@@ -61,8 +61,7 @@ set(seconds
     test_ablate 5)
 set(two_cpus dist_build laboratory make_run selftest test_configs test_configs_sample test_emulated_ablated
     test_emulated_ablated_sample test_emulated_kernels test_emulated_kernels_sample)
-set(alone test_bench test_gate test_gate_long test_gate_rebuild test_gate_rebuild_long test_measure_real
-    test_measure_real_long test_trial test_tune test_tune_long)
+set(alone test_gate_long test_gate_rebuild_long test_measure_real test_measure_real_long test_tune_long)
 
 while(seconds)
     list(POP_FRONT seconds name cost)
