@@ -210,31 +210,23 @@ static inline bool moves_with(const heed_spot *spot, const heed_spot *to)
     return spot->outer == to->outer && spot->inner == to->inner;
 }
 
-/* One step for all of its vectors; @op, @from, @vectors and @takes, how many values, are
- * constants. */
-static inline __attribute__((always_inline)) void with(const frame *f, const heed_modify_step *x,
-                                                       int op, heed_kind from, int takes,
-                                                       int vectors)
-{
-    const heed_spot *to = &x->to, *a = &x->from_spots[0], *b = &x->from_spots[1];
-    const bool fixed = x->from_spots[2].outer == 0;
-    if (moves_with(a, to) && b->outer == 0 && fixed)
-        turns(f, x, op, from, vectors, MOVES_WITH, MOVES_NOT, MOVES_NOT, TOGETHER);
-    else if (takes > 1 && moves_with(a, to) && moves_with(b, to) && fixed)
-        turns(f, x, op, from, vectors, MOVES_WITH, MOVES_WITH, MOVES_NOT, TOGETHER);
-    else if (takes > 1 && a->outer == 0 && moves_with(b, to) && fixed)
-        turns(f, x, op, from, vectors, MOVES_NOT, MOVES_WITH, MOVES_NOT, TOGETHER);
-    else
-        turns(f, x, op, from, vectors, MOVES_ANYHOW, MOVES_ANYHOW, MOVES_ANYHOW, 1);
-}
-
+/* One step for all of its vectors; @op, @from and @takes, how many values, are constants. Of steps
+ * with one vector a turn there are few, and code for each way to move would be as long again. */
 static inline __attribute__((always_inline)) void each(const frame *f, const heed_modify_step *x,
                                                        int op, heed_kind from, int takes)
 {
-    if (x->to.inner)
-        with(f, x, op, from, takes, VECTORS);
+    const heed_spot *to = &x->to, *a = &x->from_spots[0], *b = &x->from_spots[1];
+    const bool fixed = x->from_spots[2].outer == 0;
+    if (!to->inner)
+        turns(f, x, op, from, 1, MOVES_ANYHOW, MOVES_ANYHOW, MOVES_ANYHOW, 1);
+    else if (moves_with(a, to) && b->outer == 0 && fixed)
+        turns(f, x, op, from, VECTORS, MOVES_WITH, MOVES_NOT, MOVES_NOT, TOGETHER);
+    else if (takes > 1 && moves_with(a, to) && moves_with(b, to) && fixed)
+        turns(f, x, op, from, VECTORS, MOVES_WITH, MOVES_WITH, MOVES_NOT, TOGETHER);
+    else if (takes > 1 && a->outer == 0 && moves_with(b, to) && fixed)
+        turns(f, x, op, from, VECTORS, MOVES_NOT, MOVES_WITH, MOVES_NOT, TOGETHER);
     else
-        with(f, x, op, from, takes, 1);
+        turns(f, x, op, from, VECTORS, MOVES_ANYHOW, MOVES_ANYHOW, MOVES_ANYHOW, 1);
 }
 
 /* -------------------------------------------------------------------------- */
