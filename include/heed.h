@@ -22,11 +22,13 @@
  *    products where heed_problem.accumulate permits half precision.
  *  - Grouped queries: query head h reads key/value head h / (heads_q / heads_kv).
  *  - Query i stands at position p = i among the keys where masks are aligned top left, and at
- *    p = i + seq_k - seq_q where they are aligned bottom right. A causal mask shows it the keys
- *    j <= p; a window the keys from p - left to p + right; chunks those with floor(j / chunk) =
- *    floor(p / chunk). It sees the keys that all of them show. (FlashAttention aligns bottom right
- *    and counts a window as here; PyTorch's is_causal is aligned top left; the left side of
- *    cuDNN's sliding window is left + 1 here.)
+ *    p = i + seq_k - seq_q where they are aligned bottom right. With lengths, batch element b has
+ *    the keys j < lengths[b] alone; what lies in K and V beyond is not looked at, and bottom right
+ *    is p = i + lengths[b] - seq_q, so that the last query stands at the last key. A causal mask
+ * shows it the keys j <= p; a window the keys from p - left to p + right; chunks those with floor(j
+ * / chunk) = floor(p / chunk). It sees the keys that all of them show. (FlashAttention aligns
+ * bottom right and counts a window as here; PyTorch's is_causal is aligned top left; the left side
+ * of cuDNN's sliding window is left + 1 here.)
  *  - A logit is made in this order, from t = scale * q.k: t = softcap * tanh(t / softcap); t +
  * bias; t - slope * |p - j| (ALiBi); the expression score; then keys that are hidden are taken out:
  * by the mask, by starts (keys below the query's start, which must not decrease from one query to
@@ -293,6 +295,7 @@ typedef struct heed_problem {
     heed_array arrays[HEED_ARRAYS_MAX]; /* that score and visible read, from the first on */
     char score[HEED_EXPRESSION_SIZE];   /* "": none */
     char visible[HEED_EXPRESSION_SIZE];
+    heed_operand lengths; /* i32, along batch */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -325,6 +328,7 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  * slopes along DIMS: h or bh; alibi: h sinks=DIMS    a sink for each head, likewise; sinks: h
  *     starts=DIMS   each query's first key, along DIMS: q or bq; starts: bq
  *     shown=T:DIMS  a mask of type T (bytes, bits), DIMS as of a bias
+ *     lengths       the number of keys of each batch element
  *     array=NAME:T:SIZES
  *                   an array that expressions read: T is f32, i32 or bytes, SIZES are up to three
  *                   numbers with x between them; may be given up to four times
@@ -599,6 +603,7 @@ typedef struct heed_buffers {
     const void *starts; /* [batch, seq_q] */
     const void *shown;  /* [batch, heads_q, seq_q, seq_k] */
     const void *arrays[HEED_ARRAYS_MAX];
+    const void *lengths; /* [batch] */
 } heed_buffers;
 
 /* heed_execute() computes O, and LSE if wanted, from Q, K and V. It allocates nothing. One plan may

@@ -177,7 +177,7 @@ def flex(torch, problem, _backend, device):
     if words.changes_logits():
         options["score_mod"] = lambda s, b, h, q, k: words.logit(s, b, h, q, k)
     if words.hides():
-        each = words.said & {"starts", "shown", "visible"}  # may differ from head to head
+        each = words.said & {"starts", "shown", "lengths", "visible"}  # may differ from head to head
         sizes = (problem.batch, problem.heads_q) if each else (None, None)
         options["block_mask"] = create_block_mask(
             lambda b, h, q, k: words.seen(b, h, q, k), *sizes, problem.seq_q, problem.seq_k, device=device

@@ -16,7 +16,7 @@ import re
 import peer
 
 # Words that only hide keys, and those that only add to logits: a mask written out says them.
-HIDING = frozenset({"window", "chunk", "align", "starts", "shown", "visible", "array"})
+HIDING = frozenset({"window", "chunk", "align", "starts", "shown", "lengths", "visible", "array"})
 ADDING = frozenset({"bias", "alibi"})
 
 SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "bytes": 1, "bits": 4}
@@ -32,6 +32,7 @@ class Words:
         self.left, self.right = (int(side) if side else None for side in (left, right))
         below = problem.mask == "causal=br" or said.get("align") == "br"
         self.ahead = problem.seq_k - problem.seq_q if below else 0
+        self.below, self.queries = below, problem.seq_q
         self.causal = problem.mask != "none"
         if self.causal:
             self.right = 0 if self.right is None else min(self.right, 0)
@@ -63,13 +64,19 @@ class Words:
         along = [i for i, size in enumerate(tensor.shape) if size > 1]
         return tensor.squeeze()[tuple(place[i] for i in along)] if along else tensor.reshape(())
 
+    def position(self, batch, query):
+        """Where a query stands among the keys."""
+        if self.below and "lengths" in self.operands:
+            return query + self.at("lengths", batch, 0, query, 0) - self.queries
+        return query + self.ahead
+
     def logit(self, s, batch, head, query, key):
         """Returns what becomes of the logit s, in heed's order."""
         if self.softcap:
             s = self.softcap * self.torch.tanh(s / self.softcap)
         s = s + self.addend(batch, head, query, key)
         if self.score:
-            s = self.score(s=s, q=query, k=key, p=query + self.ahead, head=head, batch=batch)
+            s = self.score(s=s, q=query, k=key, p=self.position(batch, query), head=head, batch=batch)
         return s
 
     def addend(self, batch, head, query, key):
@@ -78,7 +85,7 @@ class Words:
             more = more + self.at("bias", batch, head, query, key)
         if "slopes" in self.operands:
             slope = self.at("slopes", batch, head, query, key)
-            more = more - slope * abs(query + self.ahead - key)
+            more = more - slope * abs(self.position(batch, query) - key)
         return more
 
     def shown(self, *place):
@@ -89,7 +96,7 @@ class Words:
 
     def seen(self, batch, head, query, key):
         """Whether all words show the key; None if there is none that hides one."""
-        p = query + self.ahead
+        p = self.position(batch, query)
         tests = []
         if self.left is not None:
             tests.append(key >= p - self.left)
@@ -101,6 +108,8 @@ class Words:
             tests.append(rows == columns)
         if "starts" in self.operands:
             tests.append(key >= self.at("starts", batch, head, query, key))
+        if "lengths" in self.operands:
+            tests.append(key < self.at("lengths", batch, head, query, key))
         if "shown" in self.operands:
             tests.append(self.shown(batch, head, query, key))
         if self.visible:
@@ -112,7 +121,7 @@ class Words:
 
     def hides(self):
         sides = (self.left, self.right) != (None, None)
-        return bool(sides or self.chunk or self.visible or {"starts", "shown"} & set(self.operands))
+        return bool(sides or self.chunk or self.visible or {"starts", "shown", "lengths"} & set(self.operands))
 
     def changes_logits(self):
         return bool(self.softcap or self.score or {"bias", "slopes"} & set(self.operands))

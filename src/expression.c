@@ -148,7 +148,8 @@ static int read_variable(reader *r, const char *at, const char *name)
                              : fail(r, at, "s is the logit, which visible does not know");
     for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++)
         if (strcmp(name, leaves[i].name) == 0)
-            return heed_program_leaf(r->program, leaves[i].op);
+            return leaves[i].op == HEED_OP_POSITION ? heed_program_position(r->program, r->problem)
+                                                    : heed_program_leaf(r->program, leaves[i].op);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (strcmp(name, sizes[i].name) == 0)
             return constant(r, at, sizes[i].size);

@@ -185,6 +185,9 @@ typedef struct heed_view {
 #define HEED_OPEN ((int64_t)1 << 33) /* more than positions and keys are apart */
 
 heed_view heed_problem_view(const heed_problem *problem);
+/* Do the lengths say where queries stand? Then the view is open, steps say what is seen, and
+ * positions are those in a batch element without keys: the length has to be added. */
+bool heed_problem_follows_lengths(const heed_problem *problem);
 /* Does anything count by the positions of queries, beside a causal mask? */
 bool heed_problem_aligned(const heed_problem *problem);
 /* Does any query not see all keys? */

@@ -25,22 +25,38 @@ static int64_t chunk_begin(int64_t position, int64_t chunk)
     return position - (rest < 0 ? rest + chunk : rest);
 }
 
-heed_view heed_problem_view(const heed_problem *problem)
+static bool right_aligned(const heed_problem *problem)
+{
+    return problem->mask == HEED_MASK_NONE ? problem->align == HEED_ALIGN_BOTTOM_RIGHT
+                                           : problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT;
+}
+
+bool heed_problem_follows_lengths(const heed_problem *problem)
+{
+    return problem->lengths.type != HEED_DATA_NONE && right_aligned(problem);
+}
+
+/* The one of a problem whose lengths are seq_k. */
+static heed_view full_view(const heed_problem *problem)
 {
     const heed_window *window = &problem->window;
-    bool causal = problem->mask != HEED_MASK_NONE;
-    bool right_aligned = causal ? problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT
-                                : problem->align == HEED_ALIGN_BOTTOM_RIGHT;
     heed_view view = { .left = HEED_OPEN, .right = HEED_OPEN, .chunk = problem->chunk };
-    if (right_aligned)
+    if (right_aligned(problem))
         view.first = problem->seq_k - problem->seq_q;
     if (window->sides & HEED_WINDOW_LEFT)
         view.left = window->left;
     if (window->sides & HEED_WINDOW_RIGHT)
         view.right = window->right;
-    if (causal)
+    if (problem->mask != HEED_MASK_NONE)
         view.right = 0;
     return view;
+}
+
+heed_view heed_problem_view(const heed_problem *problem)
+{
+    return heed_problem_follows_lengths(problem)
+               ? (heed_view){ -problem->seq_q, HEED_OPEN, HEED_OPEN, 0 }
+               : full_view(problem);
 }
 
 bool heed_problem_aligned(const heed_problem *problem)
@@ -52,12 +68,14 @@ bool heed_problem_aligned(const heed_problem *problem)
 
 bool heed_problem_masked(const heed_problem *problem)
 {
-    return problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0;
+    return !heed_problem_follows_lengths(problem) &&
+           (problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0);
 }
 
 bool heed_problem_hides_first(const heed_problem *problem)
 {
-    return problem->window.sides & HEED_WINDOW_LEFT || problem->chunk != 0;
+    return !heed_problem_follows_lengths(problem) &&
+           (problem->window.sides & HEED_WINDOW_LEFT || problem->chunk != 0);
 }
 
 heed_interval heed_problem_keys(const heed_problem *problem, int64_t i)
@@ -76,7 +94,7 @@ heed_interval heed_problem_keys(const heed_problem *problem, int64_t i)
 
 int64_t heed_problem_most_keys(const heed_problem *problem)
 {
-    heed_view view = heed_problem_view(problem);
+    heed_view view = full_view(problem);
     int64_t keys = least(problem->seq_k, view.left + view.right + 1);
     return view.chunk ? least(keys, view.chunk) : keys;
 }
@@ -105,7 +123,7 @@ static bool chunks_hide_nothing(const heed_problem *problem, const heed_view *vi
 
 void heed_mask_normalize(heed_problem *problem)
 {
-    if (problem->seq_q == problem->seq_k) {
+    if (problem->seq_q == problem->seq_k && problem->lengths.type == HEED_DATA_NONE) {
         problem->align = HEED_ALIGN_TOP_LEFT;
         if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT)
             problem->mask = HEED_MASK_CAUSAL_TOP_LEFT;
@@ -114,14 +132,18 @@ void heed_mask_normalize(heed_problem *problem)
     if (problem->mask == HEED_MASK_NONE && window->sides & HEED_WINDOW_RIGHT && window->right == 0)
         problem->mask = problem->align == HEED_ALIGN_BOTTOM_RIGHT ? HEED_MASK_CAUSAL_BOTTOM_RIGHT
                                                                   : HEED_MASK_CAUSAL_TOP_LEFT;
-    heed_view view = heed_problem_view(problem);
+    heed_view view = full_view(problem);
     if (problem->mask != HEED_MASK_NONE || view.right >= problem->seq_k - 1 - view.first ||
         (view.chunk && view.right >= view.chunk - 1))
         open_side(window, HEED_WINDOW_RIGHT);
-    if (view.left >= problem->seq_q - 1 + view.first || (view.chunk && view.left >= view.chunk - 1))
+    if (view.chunk && view.left >= view.chunk - 1)
         open_side(window, HEED_WINDOW_LEFT);
-    if (problem->chunk && chunks_hide_nothing(problem, &view))
-        problem->chunk = 0;
+    if (!heed_problem_follows_lengths(problem)) {
+        if (view.left >= problem->seq_q - 1 + view.first)
+            open_side(window, HEED_WINDOW_LEFT);
+        if (problem->chunk && chunks_hide_nothing(problem, &view))
+            problem->chunk = 0;
+    }
     if (problem->mask != HEED_MASK_NONE || !heed_problem_aligned(problem))
         problem->align = HEED_ALIGN_TOP_LEFT;
 }
@@ -158,7 +180,7 @@ static int64_t chunk_pairs(const heed_view *view, int64_t begin, int64_t end, in
 
 int64_t heed_problem_pairs(const heed_problem *problem)
 {
-    heed_view view = heed_problem_view(problem);
+    heed_view view = full_view(problem);
     int64_t keys = problem->seq_k, begin = view.first, end = view.first + problem->seq_q;
     if (!view.chunk)
         return count_pairs(&view, begin, end, keys);

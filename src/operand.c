@@ -23,6 +23,8 @@ const heed_operand_row heed_operand_rows[HEED_OPERANDS] = {
       HEED_ALONG_QUERY, HEED_ALONG_BATCH | HEED_ALONG_QUERY, HEED_ALONG_BATCH | HEED_ALONG_QUERY },
     { "shown", "shown", HEED_PART_SHOWN, PLACES(shown), BIT(HEED_DATA_BYTES) | BIT(HEED_DATA_BITS),
       HEED_DATA_NONE, HEED_ALONG_KEY, PAIRS, PAIRS },
+    { "lengths", "lengths", HEED_PART_LENGTHS, PLACES(lengths), BIT(HEED_DATA_I32), HEED_DATA_I32,
+      HEED_ALONG_BATCH, HEED_ALONG_BATCH, HEED_ALONG_BATCH },
 };
 
 const char heed_along_letters[] = "bhqk";

@@ -25,6 +25,7 @@ enum {
     HEED_OPERAND_SINKS,
     HEED_OPERAND_STARTS,
     HEED_OPERAND_SHOWN,
+    HEED_OPERAND_LENGTHS,
     HEED_OPERANDS
 };
 extern const heed_operand_row heed_operand_rows[HEED_OPERANDS];

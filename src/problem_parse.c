@@ -75,6 +75,7 @@ static const struct {
     { HEED_PART_SINKS, "the sinks", NULL },
     { HEED_PART_STARTS, "the starts", NULL },
     { HEED_PART_SHOWN, "shown", NULL },
+    { HEED_PART_LENGTHS, "the lengths", NULL },
     { HEED_PART_SCORE, "score", NULL },
     { HEED_PART_VISIBLE, "visible", NULL },
     { HEED_PART_SCALE, "the scale", NULL },

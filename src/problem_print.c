@@ -40,8 +40,8 @@ static void print_mask(heed_text *text, const heed_problem *problem)
 /* Is anything there that is aligned, without a causal mask? */
 static bool needs_alignment(const heed_problem *problem)
 {
-    return problem->mask == HEED_MASK_NONE && problem->seq_q != problem->seq_k &&
-           heed_problem_aligned(problem);
+    return problem->mask == HEED_MASK_NONE && heed_problem_aligned(problem) &&
+           (problem->seq_q != problem->seq_k || problem->lengths.type != HEED_DATA_NONE);
 }
 
 static void print_operand(heed_text *text, const heed_problem *problem, int index)

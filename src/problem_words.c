@@ -358,6 +358,8 @@ static const heed_word words[] = {
     { "starts", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS },
     { "starts=", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS },
     { "shown=", HEED_PART_SHOWN, read_operand, HEED_OPERAND_SHOWN },
+    { "lengths", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS },
+    { "lengths=", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS },
     { "array=", HEED_PART_ARRAYS, read_array, 0 },
     { "score=", HEED_PART_SCORE, read_expression, 0 },
     { "visible=", HEED_PART_VISIBLE, read_expression, 0 },

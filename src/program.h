@@ -23,7 +23,7 @@ typedef struct heed_step {
 
 /* Where loads read: operands and arrays alike. Indices are made sure to be within the sizes. Of
  * bits, the last index counts bits, and the strides words. */
-#define HEED_SOURCES_MAX (HEED_ARRAYS_MAX + 4)
+#define HEED_SOURCES_MAX (HEED_ARRAYS_MAX + 5)
 typedef struct heed_load {
     heed_data type;
     size_t buffer; /* where its address is in heed_buffers */
@@ -61,6 +61,7 @@ int heed_program_add(heed_program *program, heed_op op, heed_kind kind, int a, i
 int heed_program_float(heed_program *program, float real);
 int heed_program_int(heed_program *program, heed_kind kind, int32_t whole);
 int heed_program_leaf(heed_program *program, heed_op op);
+int heed_program_position(heed_program *program, const heed_problem *problem);
 int heed_program_load(heed_program *program, const heed_load *from, const int indices[4]);
 
 /* The same for a step as it is. */

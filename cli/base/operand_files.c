@@ -28,6 +28,7 @@ static const struct {
     { LAB_SLOPES, "slopes", "alibi", false, BIT(HEED_DATA_F32), "bh" },
     { LAB_SINKS, "sinks", "sinks", false, BIT(HEED_DATA_F32), "bh" },
     { LAB_STARTS, "starts", "starts", false, BIT(HEED_DATA_I32), "bq" },
+    { LAB_LENGTHS, "lengths", "lengths", false, BIT(HEED_DATA_I32), "b" },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 

@@ -8,15 +8,27 @@
 
 #include "heed.h"
 
-/* Does any query not see all keys? */
+/* Do the lengths say where queries stand? Then no interval is known of what they see. */
+static inline bool lab_follows_lengths(const heed_problem *problem)
+{
+    return problem->lengths.type != HEED_DATA_NONE &&
+           (problem->mask == HEED_MASK_NONE ? problem->align == HEED_ALIGN_BOTTOM_RIGHT
+                                            : problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT);
+}
+
+/* Does any query not see all keys, by an interval that is known? */
 static inline bool lab_masked(const heed_problem *problem)
 {
+    if (lab_follows_lengths(problem))
+        return false;
     return problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0;
 }
 
 /* Does the mask hide keys ahead of those that a query sees? */
 static inline bool lab_hides_first(const heed_problem *problem)
 {
+    if (lab_follows_lengths(problem))
+        return false;
     return (problem->window.sides & HEED_WINDOW_LEFT) != 0 || problem->chunk != 0;
 }
 
@@ -24,14 +36,14 @@ static inline bool lab_hides_first(const heed_problem *problem)
 static inline bool lab_masks_alike(const heed_problem *a, const heed_problem *b)
 {
     return lab_masked(a) == lab_masked(b) && lab_hides_first(a) == lab_hides_first(b) &&
-           (a->chunk != 0) == (b->chunk != 0);
+           (a->chunk != 0 && lab_masked(a)) == (b->chunk != 0 && lab_masked(b));
 }
 
 /* Does anything change logits or hide keys, other than an interval of keys does, or add sinks? */
 static inline bool lab_has_operands(const heed_problem *p)
 {
     return p->softcap != 0 || p->bias.type || p->slopes.type || p->sinks.type || p->starts.type ||
-           p->shown.type || p->score[0] || p->visible[0];
+           p->shown.type || p->lengths.type || p->score[0] || p->visible[0];
 }
 
 #endif /* LAB_MASK_H */

@@ -26,7 +26,8 @@ static double seconds_of(double work, double rate)
  * many there are. */
 static bool hides_by_values(const heed_problem *problem)
 {
-    return problem->starts.type || problem->shown.type || problem->visible[0];
+    return problem->starts.type || problem->shown.type || problem->lengths.type ||
+           problem->visible[0];
 }
 
 /* The bytes that a call needs if values hide all keys: those values, and O. */
@@ -38,7 +39,7 @@ static double bytes_of_hidden(const heed_problem *problem)
     memset(with.score, 0, sizeof with.score);
     memset(with.visible, 0, sizeof with.visible);
     without = with;
-    without.starts = without.shown = (heed_operand){ 0 };
+    without.starts = without.shown = without.lengths = (heed_operand){ 0 };
     double o = (double)problem->batch * (double)problem->seq_q * (double)problem->heads_q *
                (double)problem->dim_v;
     return heed_problem_bytes(&with) - heed_problem_bytes(&without) +

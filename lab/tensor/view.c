@@ -22,6 +22,7 @@ static const struct {
     [LAB_SINKS] = { "sinks", PLACE(sinks) },
     [LAB_STARTS] = { "starts", PLACE(starts) },
     [LAB_SHOWN] = { "shown", PLACE(shown) },
+    [LAB_LENGTHS] = { "lengths", PLACE(lengths) },
     [LAB_ARRAYS] = { "arrays[0]", ARRAY(0) },
     [LAB_ARRAYS + 1] = { "arrays[1]", ARRAY(1) },
     [LAB_ARRAYS + 2] = { "arrays[2]", ARRAY(2) },
@@ -96,11 +97,10 @@ static lab_view array_view(const heed_array *array)
 lab_view lab_view_of(const heed_problem *problem, lab_role role)
 {
     const heed_problem *p = problem;
-    const heed_operand *const operands[LAB_ARRAYS] = { [LAB_BIAS] = &p->bias,
-                                                       [LAB_SLOPES] = &p->slopes,
-                                                       [LAB_SINKS] = &p->sinks,
-                                                       [LAB_STARTS] = &p->starts,
-                                                       [LAB_SHOWN] = &p->shown };
+    const heed_operand *const operands[LAB_ARRAYS] = {
+        [LAB_BIAS] = &p->bias,     [LAB_SLOPES] = &p->slopes, [LAB_SINKS] = &p->sinks,
+        [LAB_STARTS] = &p->starts, [LAB_SHOWN] = &p->shown,   [LAB_LENGTHS] = &p->lengths
+    };
     if (role < LAB_VECTORS || role == LAB_O)
         return vector_view(p, role);
     if (role >= LAB_ARRAYS)

@@ -20,12 +20,13 @@ typedef enum lab_role {
     LAB_SINKS,
     LAB_STARTS,
     LAB_SHOWN,
+    LAB_LENGTHS,
     LAB_ARRAYS, /* the first of the arrays that expressions read */
     LAB_O = LAB_ARRAYS + HEED_ARRAYS_MAX
 } lab_role;
 #define LAB_VECTORS 3 /* Q, K and V, of the problem's type, come first */
-#define LAB_INPUTS 12 /* come first */
-#define LAB_ROLES 13
+#define LAB_INPUTS 13 /* come first */
+#define LAB_ROLES 14
 
 /* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. Of an operand the
  * seq is that of queries and the dim that of keys; sizes are 1 along which it is the same. */

@@ -110,6 +110,7 @@ typedef struct heed_candidate_problem {
     heed_candidate_operand sinks;
     heed_candidate_operand starts;
     heed_candidate_operand shown;
+    heed_candidate_operand lengths;
     heed_candidate_array arrays[HEED_CANDIDATE_ARRAYS_MAX];
     char score[256]; /* expressions without blanks; "": none */
     char visible[256];
@@ -130,6 +131,7 @@ typedef struct heed_candidate_buffers {
     const void *sinks;
     const void *starts;
     const void *shown;
+    const void *lengths;
     const void *arrays[HEED_CANDIDATE_ARRAYS_MAX];
 } heed_candidate_buffers;
 

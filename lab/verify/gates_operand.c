@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/verify/logit.h"
 #include "lab/verify/reference.h"
@@ -197,6 +198,9 @@ static void spell_visible(spelling *it, const heed_problem *problem)
     if (problem->starts.type)
         say(&v, "&&k>=%s",
             spell_operand(it, problem, LAB_STARTS, &problem->starts, HEED_DATA_I32).text);
+    if (problem->lengths.type && !lab_follows_lengths(problem))
+        say(&v, "&&k<%s",
+            spell_operand(it, problem, LAB_LENGTHS, &problem->lengths, HEED_DATA_I32).text);
     if (problem->shown.type)
         say(&v, "&&%s",
             spell_operand(it, problem, LAB_SHOWN, &problem->shown, HEED_DATA_BYTES).text);
@@ -224,6 +228,8 @@ static spelling spell(const heed_problem *problem)
     it.problem.bias = it.problem.slopes = it.problem.starts = it.problem.shown = (heed_operand){
         0
     };
+    if (!lab_follows_lengths(problem)) /* else p is what they say */
+        it.problem.lengths = (heed_operand){ 0 };
     it.problem.window = (heed_window){ 0 };
     it.problem.chunk = 0;
     spell_score(&it, problem);
@@ -248,7 +254,7 @@ static void copy_operand(lab_values *to, const lab_values *from, lab_role role, 
 static bool has_words(const heed_problem *p)
 {
     return p->softcap != 0 || p->bias.type || p->slopes.type || p->starts.type || p->shown.type ||
-           p->window.sides || p->chunk;
+           p->lengths.type || p->window.sides || p->chunk;
 }
 
 void lab_gate_spelled(const lab_check *check, lab_verdict *verdict)

@@ -127,6 +127,8 @@ static const char *order_of_keys(const heed_problem *problem)
         return "slopes tell keys by their number";
     if (problem->starts.type)
         return "starts tell keys by their number";
+    if (problem->lengths.type)
+        return "lengths tell keys by their number";
     return problem->score[0] || problem->visible[0] ? "expressions may tell keys by their number"
                                                     : NULL;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/reference.h"
@@ -44,7 +45,15 @@ static int64_t split(const heed_problem *whole, heed_problem half[2])
     half[0] = half[1] = *whole;
     half[1].sinks = (heed_operand){ 0 }; /* they count once */
     if (whole->score[0] || whole->visible[0])
-        return 0; /* which may tell keys by their number */
+        return 0;              /* which may tell keys by their number */
+    if (whole->lengths.type) { /* bottom right counts from them, top left has no half */
+        if (!lab_follows_lengths(whole) && (lab_masked(whole) || whole->slopes.type))
+            return 0;
+        at -= whole->chunk ? at % whole->chunk : 0;
+        half[0].seq_k = at;
+        half[1].seq_k = keys - at;
+        return at;
+    }
     if (whole->slopes.type || whole->window.sides != 0 || whole->chunk != 0)
         return split_window(whole, half);
     if (whole->mask == HEED_MASK_CAUSAL_TOP_LEFT) {

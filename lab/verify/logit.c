@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 
 bool lab_has_sinks(const heed_problem *problem)
@@ -15,7 +16,8 @@ bool lab_has_sinks(const heed_problem *problem)
 
 bool lab_hides(const heed_problem *problem)
 {
-    return problem->starts.type || problem->shown.type || problem->visible[0];
+    return problem->starts.type || problem->shown.type || problem->lengths.type ||
+           problem->visible[0];
 }
 
 bool lab_adds_to_logits(const heed_problem *problem)
@@ -53,6 +55,15 @@ static double operand(const lab_logits *logits, lab_role role, lab_row row, int6
     return lab_data_get(view->kind, lab_buffers_get(logits->data, role), at);
 }
 
+/* Where the query of the row stands. */
+static int64_t position_of(const lab_logits *logits, lab_row row)
+{
+    const heed_problem *problem = logits->problem;
+    if (!lab_follows_lengths(problem))
+        return lab_position(problem, row.query);
+    return row.query + (int64_t)operand(logits, LAB_LENGTHS, row, 0) - problem->seq_q;
+}
+
 static lab_evaluation evaluation_of(const lab_logits *logits, lab_row row, int64_t key)
 {
     return (lab_evaluation){ .problem = logits->problem,
@@ -61,7 +72,19 @@ static lab_evaluation evaluation_of(const lab_logits *logits, lab_row row, int64
                              .head = row.head,
                              .query = row.query,
                              .key = key,
-                             .position = lab_position(logits->problem, row.query) };
+                             .position = position_of(logits, row) };
+}
+
+/* Is the key one of those that the batch element has, and does a mask that follows its length show
+ * it? */
+static bool length_shows(const lab_logits *logits, lab_row row, int64_t key)
+{
+    if ((double)key >= operand(logits, LAB_LENGTHS, row, 0))
+        return false;
+    if (!lab_follows_lengths(logits->problem))
+        return true;
+    lab_range keys = lab_visible_from(logits->problem, position_of(logits, row));
+    return keys.begin <= key && key < keys.end;
 }
 
 bool lab_logits_shows(const lab_logits *logits, lab_row row, int64_t key, bool *doubtful)
@@ -70,6 +93,8 @@ bool lab_logits_shows(const lab_logits *logits, lab_row row, int64_t key, bool *
     if (!logits->hides)
         return true;
     if (problem->starts.type && (double)key < operand(logits, LAB_STARTS, row, 0))
+        return false;
+    if (problem->lengths.type && !length_shows(logits, row, key))
         return false;
     if (problem->shown.type && operand(logits, LAB_SHOWN, row, key) == 0)
         return false;
@@ -110,7 +135,7 @@ lab_number lab_logits_change(const lab_logits *logits, lab_row row, int64_t key,
     if (problem->bias.type)
         t = add(t, operand(logits, LAB_BIAS, row, key), 0, single);
     if (problem->slopes.type) {
-        double distance = fabs((double)(lab_position(problem, row.query) - key));
+        double distance = fabs((double)(position_of(logits, row) - key));
         lab_number less = lab_number_rounded(operand(logits, LAB_SLOPES, row, 0) * distance, 0,
                                              LAB_UNITS_QUOTIENT, single);
         t = add(t, -less.value, less.error, single);

@@ -1,5 +1,5 @@
 /*
- * operands.c - values of bias, slopes, sinks, starts, shown and arrays
+ * operands.c - values of bias, slopes, sinks, starts, shown, lengths and arrays
  */
 #include "lab/verify/operands.h"
 
@@ -92,6 +92,18 @@ static void fill_shown(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
+/* No key, one, all, or any number of them; usual values are not 0. */
+static void fill_lengths(const heed_problem *problem, const lab_view *view, void *data,
+                         uint64_t seed, bool usual)
+{
+    for (int64_t b = 0; b < view->batch; b++) {
+        int64_t any = 1 + lab_random_below(seed, 2 * (uint64_t)b, problem->seq_k);
+        const int64_t lengths[] = { any, any, any, any, problem->seq_k, problem->seq_k, 1, 0 };
+        int64_t kind = lab_random_below(seed, 2 * (uint64_t)b + 1, usual ? 4 : 8);
+        lab_data_set(view->kind, data, lab_view_at(view, b, 0, 0), (double)lengths[kind]);
+    }
+}
+
 /* Where documents end that @length positions are cut into at random: in @ends, sorted. */
 static void cut_documents(int64_t length, uint64_t seed, int64_t ends[DOCUMENTS])
 {
@@ -176,6 +188,8 @@ static void fill_operand(const heed_problem *problem, lab_role role, void *data,
         fill_usual_starts(problem, &view, data, seed);
     else if (role == LAB_STARTS)
         fill_starts(problem, &view, data, seed);
+    else if (role == LAB_LENGTHS)
+        fill_lengths(problem, &view, data, seed, usual);
     else if (role == LAB_SHOWN)
         fill_shown(problem, &view, data, seed);
     else if (role == LAB_BIAS || view.kind == HEED_DATA_F32)

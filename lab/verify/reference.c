@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/verify/logit.h"
 
@@ -45,9 +46,16 @@ int64_t lab_position(const heed_problem *problem, int64_t query)
 
 lab_range lab_visible(const heed_problem *problem, int64_t query)
 {
+    if (lab_follows_lengths(problem))
+        return (lab_range){ 0, problem->seq_k };
+    return lab_visible_from(problem, lab_position(problem, query));
+}
+
+lab_range lab_visible_from(const heed_problem *problem, int64_t position)
+{
     const heed_window *window = &problem->window;
     lab_range keys = { 0, problem->seq_k };
-    int64_t position = lab_position(problem, query), chunk = problem->chunk;
+    int64_t chunk = problem->chunk;
     if (window->sides & HEED_WINDOW_LEFT)
         keys.begin = position - window->left;
     if (window->sides & HEED_WINDOW_RIGHT)

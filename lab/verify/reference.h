@@ -39,6 +39,7 @@ int64_t lab_position(const heed_problem *problem, int64_t query);
  * next. lab_visible_count() returns how many they are. lab_visible_to_all() returns those that
  * every query sees. */
 lab_range lab_visible(const heed_problem *problem, int64_t query);
+lab_range lab_visible_from(const heed_problem *problem, int64_t position);
 int64_t lab_visible_count(const heed_problem *problem, int64_t query);
 lab_range lab_visible_to_all(const heed_problem *problem);
 

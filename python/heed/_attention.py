@@ -163,6 +163,7 @@ def _fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
         "slopes": (batch, head),
         "sinks": (batch, head),
         "starts": (batch, query),
+        "lengths": (batch,),
     }
     names = {"shown": "mask"}
     for name, x in views.items():
@@ -254,6 +255,7 @@ def attention(
     slopes: Any = None,
     sinks: Any = None,
     starts: Any = None,
+    lengths: Any = None,
     score: Optional[str] = None,
     visible: Optional[str] = None,
     arrays: Optional[Mapping[str, Any]] = None,
@@ -286,6 +288,8 @@ def attention(
         slopes: float32, (heads,) or (batch, heads): ALiBi (Press, Smith, Lewis 2022).
         sinks: float32, likewise: one more logit of each head.
         starts: int32, (queries,) or (batch, queries): the first key that each query sees.
+        lengths: int32, (batch,): the number of keys of each batch element; what k and v hold beyond
+            is not looked at. "bottom-right" is then j <= i + length - queries.
         score: an expression, of which t becomes the value.
         visible: an expression that says which keys are seen.
         arrays: those that the expressions name: float32, int32 or bool, dense.
@@ -307,7 +311,7 @@ def attention(
     if window is not None:
         window = tuple(window)  # type: ignore[assignment]
     usual = fast = None
-    if bias is mask is slopes is sinks is starts is arrays is None:
+    if bias is mask is slopes is sinks is starts is lengths is arrays is None:
         fast = fast_of(q)
         seen = fast.key(q, k, v, out) if fast else None
         if seen is not None:
@@ -323,7 +327,14 @@ def attention(
     like = views["q"]
     if like.dtype not in TYPES:
         raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16")
-    given = {"bias": bias, "shown": mask, "slopes": slopes, "sinks": sinks, "starts": starts}
+    given = {
+        "bias": bias,
+        "shown": mask,
+        "slopes": slopes,
+        "sinks": sinks,
+        "starts": starts,
+        "lengths": lengths,
+    }
     operands = {
         name: view("mask" if name == "shown" else name, x)
         for name, x in given.items()

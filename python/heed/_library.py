@@ -100,6 +100,7 @@ class Problem(Structure):
         ("arrays", Array * ARRAYS_MAX),
         ("score", c_char * EXPRESSION_SIZE),
         ("visible", c_char * EXPRESSION_SIZE),
+        ("lengths", Operand),
     ]
 
 
@@ -141,6 +142,7 @@ class Buffers(Structure):
         ("starts", c_void_p),
         ("shown", c_void_p),
         ("arrays", c_void_p * ARRAYS_MAX),
+        ("lengths", c_void_p),
     ]
 
 

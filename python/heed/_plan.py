@@ -265,7 +265,7 @@ def _check_dense(name: str, x: View, data: int, shape: Tuple[int, ...]) -> None:
         step *= size
 
 
-_OPERANDS = ("bias", "slopes", "sinks", "starts", "shown")
+_OPERANDS = ("bias", "slopes", "sinks", "starts", "shown", "lengths")
 
 
 class Plan:
@@ -446,7 +446,7 @@ class Plan:
                 which the problem's O must be dense for.
             lse: a dense float32 array (batch, query heads, queries) for the log-sum-exp, natural;
                 None: it is not wanted.
-            operands: arrays for bias, slopes, sinks, starts, shown and those that expressions
+            operands: arrays for bias, slopes, sinks, starts, shown, lengths and those that expressions
                 name, dense, where the problem has them.
 
         Returns:

@@ -25,7 +25,9 @@ extern const emulated_kernel changed_naive_all, changed_naive_words, changed_mma
     changed_wgmma_bytes_unaligned, changed_wgmma_bytes_negative, changed_wgmma_bits,
     changed_wgmma_bits_unaligned, changed_wgmma_bits_negative, changed_wgmma_slopes,
     changed_wgmma_slopes_unaligned, changed_wgmma_slopes_negative, changed_mma_late,
-    changed_mma_late_unaligned;
+    changed_mma_late_unaligned, changed_naive_lengths, changed_mma_lengths,
+    changed_mma_lengths_unaligned, changed_wgmma_lengths, changed_wgmma_lengths_unaligned,
+    changed_wgmma_lengths_negative;
 
 const emulated_change emulated_changed[] = {
     { { &changed_naive_all, &changed_naive_all, NULL },
@@ -105,5 +107,14 @@ const emulated_change emulated_changed[] = {
     { { &changed_mma_late, &changed_mma_late_unaligned, NULL },
       "changed_mma_late",
       "alibi=bh softcap=2" },
+    { { &changed_naive_lengths, &changed_naive_lengths, NULL },
+      "changed_naive_lengths",
+      "lengths bias=f32:q" },
+    { { &changed_mma_lengths, &changed_mma_lengths_unaligned, NULL },
+      "changed_mma_lengths",
+      "causal=br lengths sinks alibi" },
+    { { &changed_wgmma_lengths, &changed_wgmma_lengths_unaligned, &changed_wgmma_lengths_negative },
+      "changed_wgmma_lengths",
+      "causal=br lengths" },
     { { NULL, NULL, NULL }, NULL, NULL },
 };

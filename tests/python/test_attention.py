@@ -164,6 +164,23 @@ class Attention(Case):
         both = heed.attention(q, k, v, starts=np.tile(starts, (2, 1)))
         self.near(both, formula(q, k, v, seen)[0])
 
+    def test_lengths(self):
+        q, k, v = self.tensors()
+        lengths = np.int32([20, 53])
+        for b, n in enumerate(lengths):
+            k[b, n:], v[b, n:] = np.nan, np.inf
+        for causal in (False, "bottom-right"):
+            mine, own = heed.attention(q, k, v, lengths=lengths, causal=causal, return_lse=True)
+            for b, n in enumerate(lengths):
+                alone = (q[b : b + 1], k[b : b + 1, :n], v[b : b + 1, :n])
+                o, lse = heed.attention(*alone, causal=causal, return_lse=True)
+                self.near(mine[b : b + 1], o)
+                self.assertTrue(np.allclose(own[b], lse[0], rtol=1e-5, atol=1e-5))
+        with self.assertRaisesRegex(heed.InvalidError, "lengths"):
+            heed.attention(q, k, v, lengths=np.int32([1, 2, 3]))
+        with self.assertRaisesRegex(heed.ArgumentTypeError, "lengths"):
+            heed.attention(q, k, v, lengths=[20, 53])
+
     def test_rows_without_keys(self):
         q, k, v = self.tensors(queries=53, keys=37)
         mine, own = heed.attention(q, k, v, causal="bottom-right", return_lse=True)

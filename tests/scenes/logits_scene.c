@@ -130,6 +130,17 @@ static const void *make_starts(logits_scene *s, const heed_operand *operand)
     return data;
 }
 
+/* A third of the keys, and all of the last batch element's. */
+static const void *make_lengths(logits_scene *s, const heed_operand *operand)
+{
+    const heed_problem *p = &s->problem;
+    int64_t count = logits_operand_count(p, operand);
+    int32_t *data = logits_make((size_t)count * sizeof *data);
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (int32_t)(i == 1 ? p->seq_k : p->seq_k / 3);
+    return data;
+}
+
 static const void *make_array(logits_scene *s, const heed_array *array)
 {
     int64_t count = 1;
@@ -161,6 +172,8 @@ static void make_operands(logits_scene *s)
         b->shown = make_truths(s, &p->shown);
     if (p->starts.type)
         b->starts = make_starts(s, &p->starts);
+    if (p->lengths.type)
+        b->lengths = make_lengths(s, &p->lengths);
     for (int i = 0; i < HEED_ARRAYS_MAX && p->arrays[i].name[0]; i++)
         b->arrays[i] = make_array(s, &p->arrays[i]);
 }
@@ -193,6 +206,8 @@ bool logits_sees(const logits_scene *s, const logits_pair *at)
         return false;
     if (p->starts.type &&
         at->key < ((const int32_t *)s->buffers.starts)[logits_operand_index(p, &p->starts, at)])
+        return false;
+    if (p->lengths.type && at->key >= ((const int32_t *)s->buffers.lengths)[at->batch])
         return false;
     if (p->shown.type && !logits_truth_at(s, &p->shown, s->buffers.shown, at))
         return false;
@@ -267,7 +282,8 @@ logits_pair logits_pair_of(const logits_scene *s, int64_t n)
                        .batch = n / p->seq_q / p->heads_q,
                        .head = n / p->seq_q % p->heads_q,
                        .query = n % p->seq_q };
-    at.position = at.query + (right ? p->seq_k - p->seq_q : 0);
+    int64_t keys = p->lengths.type ? ((const int32_t *)s->buffers.lengths)[at.batch] : p->seq_k;
+    at.position = at.query + (right ? keys - p->seq_q : 0);
     return at;
 }
 
@@ -309,10 +325,10 @@ void logits_begin(logits_scene *s, const char *shape, const logits_feature *f)
 void logits_end(logits_scene *s)
 {
     const heed_buffers *b = &s->buffers;
-    const void *all[] = { b->q,         b->k,         b->v,         b->o,
-                          b->lse,       b->bias,      b->slopes,    b->sinks,
-                          b->starts,    b->shown,     b->arrays[0], b->arrays[1],
-                          b->arrays[2], b->arrays[3], s->o,         s->lse };
+    const void *all[] = { b->q,         b->k,         b->v,         b->o,         b->lse,
+                          b->bias,      b->slopes,    b->sinks,     b->starts,    b->shown,
+                          b->arrays[0], b->arrays[1], b->arrays[2], b->arrays[3], s->o,
+                          s->lse,       b->lengths };
     for (size_t i = 0; i < COUNT(all); i++)
         free((void *)all[i]);
 }

@@ -135,6 +135,8 @@ static const logits_feature features[] = {
     { "alibi=bh", NULL, NULL },
     { "starts", NULL, NULL },
     { "starts=q", NULL, NULL },
+    { "lengths", NULL, NULL },
+    { "lengths=b sinks softcap=3 alibi", NULL, NULL },
     { "shown=bytes", NULL, NULL },
     { "shown=bytes:bq", NULL, NULL },
     { "shown=bits", NULL, NULL },

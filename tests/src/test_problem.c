@@ -175,6 +175,9 @@ static void test_operands_have_limits(void **state)
     problem = plain();
     problem.starts = (heed_operand){ .type = HEED_DATA_F32, .along = HEED_ALONG_QUERY };
     assert_refused(&problem, "starts.type is 1 (f32)");
+    problem.starts = (heed_operand){ .type = HEED_DATA_NONE };
+    problem.lengths = (heed_operand){ .type = HEED_DATA_I32, .along = HEED_ALONG_QUERY };
+    assert_refused(&problem, "lengths.along");
     static const float caps[] = { -1, NAN, INFINITY };
     for (int i = 0; i < 3; i++) {
         problem = plain();
@@ -310,6 +313,32 @@ static void assert_strides(heed_strides strides, int64_t batch, int64_t seq, int
     assert_int_equal(strides.head, head);
 }
 
+/* Where lengths say where queries stand nothing may be taken for granted that holds for all keys.
+ */
+static void test_normal_form_of_lengths(void **state)
+{
+    static const struct {
+        const char *spec, *normal;
+    } all[] = {
+        { "b2 h1 s8 d4 f16 causal=br lengths", "b2 h1 s8 d4 f16 causal=br lengths=b" },
+        { "b2 h1 s8 d4 f16 causal lengths=b", "b2 h1 s8 d4 f16 causal lengths=b" },
+        { "b2 h1 s8 d4 f16 window=9: align=br lengths",
+          "b2 h1 s8 d4 f16 window=9: lengths=b align=br" },
+        { "b2 h1 s8 d4 f16 window=9: align=tl lengths", "b2 h1 s8 d4 f16 lengths=b" },
+        { "b2 h1 s8 d4 f16 chunk=8 align=br lengths",
+          "b2 h1 s8 d4 f16 chunk=8 lengths=b align=br" },
+        { "b1 h1 s8 d4 f16 lengths", "b1 h1 s8 d4 f16 lengths=b" },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        heed_problem problem = parsed(all[i].spec);
+        char text[HEED_SPEC_SIZE];
+        heed_problem_print(&problem, text, sizeof text);
+        assert_string_equal(text, all[i].normal);
+        heed_problem again = parsed(text);
+        assert_true(heed_problem_equal(&problem, &again));
+    }
+}
+
 static void test_normal_form_writes_defaults_out(void **state)
 {
     heed_problem problem = plain();
@@ -381,6 +410,7 @@ static void test_every_field_tells_problems_apart(void **state)
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 sinks",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 starts",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 shown=bits",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 lengths",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 array=a:f32:3",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 score=s+1",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 visible=k!=1",
@@ -572,6 +602,7 @@ int main(void)
         cmocka_unit_test(test_elements_have_limits),
         cmocka_unit_test(test_output_has_no_overlap),
         cmocka_unit_test(test_null_is_refused),
+        cmocka_unit_test(test_normal_form_of_lengths),
         cmocka_unit_test(test_normal_form_writes_defaults_out),
         cmocka_unit_test(test_unused_strides_do_not_count),
         cmocka_unit_test(test_alignments_are_one_where_queries_are_keys),

@@ -41,6 +41,40 @@ static void chunk_early(mutant_row *r)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
+/* Lengths                                                                                        */
+/* ---------------------------------------------------------------------------------------------- */
+
+#define LENGTHS_MAX 16
+
+/* Computes with lengths that are @more, or those of the element before. */
+static void with_lengths(const heed_problem *problem, const heed_buffers *buffers, int32_t more,
+                         int64_t before)
+{
+    lab_view view = lab_view_of(problem, LAB_LENGTHS);
+    int32_t lengths[LENGTHS_MAX];
+    heed_problem other = *problem;
+    heed_buffers with = *buffers;
+    other.lengths.strides = (heed_strides){ .batch = 1 };
+    for (int64_t b = 0; b < problem->batch && b < LENGTHS_MAX; b++) {
+        int64_t at = lab_view_at(&view, b < before ? b : b - before, 0, 0);
+        int32_t length = ((const int32_t *)buffers->lengths)[at] + more;
+        lengths[b] = length < problem->seq_k ? length : (int32_t)problem->seq_k;
+    }
+    with.lengths = lengths;
+    mutant_run_all(&other, &with, mutant_plain_row);
+}
+
+static void length_more(const heed_problem *problem, const heed_buffers *buffers)
+{
+    with_lengths(problem, buffers, 1, 0);
+}
+
+static void length_before(const heed_problem *problem, const heed_buffers *buffers)
+{
+    with_lengths(problem, buffers, 0, 1);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 /* Logits                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
@@ -322,6 +356,10 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "visible=(q+k)%5!=0", .inputs = "normal", .gate = "error" },
     { .name = "reversed-bits", .does = "reads the bits of a word from the highest on", .behaviour.row = reversed_bits,
       .spec = SPEC "shown=bits", .inputs = "normal", .gate = "error" },
+    { .name = "length-more", .does = "sees a key more than there are", .behaviour.run = length_more,
+      .spec = "b3 h2 s4/40 d8 f32 lengths", .inputs = "normal", .gate = "error" },
+    { .name = "length-before", .does = "takes the length of the batch element before", .behaviour.run = length_before,
+      .spec = "b3 h2 s4/40 d8 f32 lengths causal=br", .inputs = "normal", .gate = "error" },
     { .name = "starts-late", .does = "hides the first key of a document", .behaviour.row = starts_late,
       .spec = SPEC "starts causal", .inputs = "normal", .gate = "error" },
     { .name = "hidden-values", .does = "multiplies values of hidden keys by 0", .behaviour.row = hidden_values,

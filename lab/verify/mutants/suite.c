@@ -38,6 +38,7 @@ static const char *const scenes[] = {
     "b2 h2 s17/33 d24 f32 bias=f16:hq sinks window=9:4 align=br",
     "b1 h4/2 s40 d16/5 f16 causal alibi softcap=3",
     "b2 h2 s24 d8 bf16 shown=bits sinks=bh starts",
+    "b3 h4/2 s5/40 d8 f16 lengths causal=br alibi",
     ("b2 h2 s20 d8 f32 chunk=6 array=doc:i32:2x20 score=s-0.5*abs(p-k)/(1+head) "
      "visible=doc[batch,k]==doc[batch,q]||k%3==0"),
 };

@@ -166,12 +166,12 @@ heed_status lab_values_create(lab_values *values, const heed_problem *problem)
 }
 
 /* Keys are counted from @key on. */
-static void shift_starts(const lab_block *block, int64_t key)
+static void shift_keys(const lab_block *block, int64_t key)
 {
     for (int64_t n = 0; n < lab_view_vectors(&block->view); n++) {
         int64_t at = lab_view_vector(&block->view, n);
-        double start = lab_data_get(HEED_DATA_I32, block->region.data, at);
-        lab_data_set(HEED_DATA_I32, block->region.data, at, start - (double)key);
+        double number = lab_data_get(HEED_DATA_I32, block->region.data, at);
+        lab_data_set(HEED_DATA_I32, block->region.data, at, number - (double)key);
     }
 }
 
@@ -190,7 +190,8 @@ heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
         if (to->region.map)
             copy_vectors(to, from, at);
     }
-    shift_starts(&values->block[LAB_STARTS], key);
+    shift_keys(&values->block[LAB_STARTS], key);
+    shift_keys(&values->block[LAB_LENGTHS], key);
     return HEED_OK;
 }
 

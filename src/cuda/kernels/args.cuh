@@ -34,7 +34,7 @@ typedef struct heed_cuda_source {
     int last[4]; /* the largest index along each dimension */
 } heed_cuda_source;
 
-#define HEED_CUDA_SOURCES 8
+#define HEED_CUDA_SOURCES 9
 
 /* Arguments for changed logits, hidden keys and sinks (score.cuh). */
 typedef struct heed_cuda_changes {

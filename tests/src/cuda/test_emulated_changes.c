@@ -160,6 +160,8 @@ static double value_of(scene *s, int index, int64_t n)
         int64_t i = n % s->problem.seq_q;
         return (double)(i / 23 * 23 * s->problem.seq_k / s->problem.seq_q + (i > 180 ? 400 : 0));
     }
+    case HEED_OPERAND_LENGTHS: /* of the second batch element almost all */
+        return (double)(n == 0 ? s->problem.seq_k / 3 : s->problem.seq_k - 1);
     default:
         return n / s->problem.seq_k % 7 == 3 ? 0 : x > -0.3; /* some rows see nothing */
     }
@@ -202,12 +204,15 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0 ? 1 : 0);
 }
 
-static int64_t position_of(const scene *s, int64_t i)
+static int64_t position_of(const scene *s, int64_t b, int64_t i)
 {
     const heed_problem *p = &s->problem;
+    int64_t keys = has(s, HEED_OPERAND_LENGTHS)
+                       ? (int64_t)operand_at(s, HEED_OPERAND_LENGTHS, b, 0, i, 0)
+                       : p->seq_k;
     bool right = p->mask != HEED_MASK_NONE ? p->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT
                                            : p->align == HEED_ALIGN_BOTTOM_RIGHT;
-    return right ? i + p->seq_k - p->seq_q : i;
+    return right ? i + keys - p->seq_q : i;
 }
 
 static double doc_at(const scene *s, int64_t b, int64_t i)
@@ -218,8 +223,10 @@ static double doc_at(const scene *s, int64_t b, int64_t i)
 static bool is_seen(const scene *s, int64_t b, int64_t h, int64_t i, int64_t j)
 {
     const heed_problem *p = &s->problem;
-    int64_t at = position_of(s, i);
+    int64_t at = position_of(s, b, i);
     bool seen = p->mask == HEED_MASK_NONE || j <= at;
+    if (has(s, HEED_OPERAND_LENGTHS))
+        seen = seen && (double)j < operand_at(s, HEED_OPERAND_LENGTHS, b, h, i, j);
     if (p->window.sides & HEED_WINDOW_LEFT)
         seen = seen && j >= at - p->window.left;
     if (p->window.sides & HEED_WINDOW_RIGHT)
@@ -250,9 +257,10 @@ static double logit_of(const scene *s, double dot, int64_t b, int64_t h, int64_t
     if (has(s, HEED_OPERAND_BIAS))
         t += operand_at(s, HEED_OPERAND_BIAS, b, h, i, j);
     if (has(s, HEED_OPERAND_SLOPES))
-        t -= operand_at(s, HEED_OPERAND_SLOPES, b, h, i, j) * fabs((double)(position_of(s, i) - j));
+        t -= operand_at(s, HEED_OPERAND_SLOPES, b, h, i, j) *
+             fabs((double)(position_of(s, b, i) - j));
     if (strstr(p->score, "tanh"))
-        t = 20 * tanh((t + (double)(j % 3)) / 20) - 0.1 * (double)(position_of(s, i) - j) / 2;
+        t = 20 * tanh((t + (double)(j % 3)) / 20) - 0.1 * (double)(position_of(s, b, i) - j) / 2;
     else if (p->score[0])
         t -= (double)((const float *)s->buffers.arrays[0])[h] * fabs((double)(i - j));
     return t;
@@ -360,7 +368,7 @@ static void open_scene(scene *s, const emulated_change *change, size_t shape)
     bool aligned = strstr(change->words, "window") || strstr(change->words, "chunk") ||
                    strstr(change->words, "alibi") || strstr(change->words, "score");
     const char *words = change->words;
-    bool causal = strncmp(words, "causal", 6) == 0;
+    bool causal = strncmp(words, "causal ", 7) == 0;
     snprintf(spec, sizeof spec, "%s d%d/%d %s %s%s%s", shapes[shape].sizes, kernel->dim_qk,
              kernel->dim_v, heed_type_name((heed_type)kernel->type), kernel->half ? "acc=f16 " : "",
              causal               ? square ? "causal" : "causal=br"
