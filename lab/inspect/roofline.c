@@ -95,10 +95,10 @@ bool lab_roofline_allows(const heed_problem *problem, const lab_ceilings *ceilin
     if (seconds * margin >= least)
         return true;
     lab_fail(why, HEED_ERR_INVALID,
-             "seconds is %.4g, or %.4g FLOP/s; %.60s needs %.4g at least (%s), and %.3g times less "
-             "is not an error of measurement",
+             "seconds is %.4g, or %.4g FLOP/s; %.60s needs %.4g at least (%s), and less than "
+             "%.3g of that is no error of measurement",
              seconds, heed_problem_flops(problem) / seconds, ceilings->device, least,
-             lab_roof_name(binds), margin);
+             lab_roof_name(binds), 1 / margin);
     return false;
 }
 

@@ -88,8 +88,17 @@ bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome)
     if (!(device ? lab_host_start_open : lab_host_start)(&trial->host, &command, outcome) ||
         !lab_host_ask(&trial->host, NULL, device ? DEVICE_SECONDS : START_SECONDS, line, outcome))
         return false;
-    if (sscanf(line, "ready %" SCNx64 " %" SCNx64, &trial->inputs_at, &trial->outputs_at) != 2)
+    uint64_t layout = 0;
+    if (sscanf(line, "ready %" SCNx64 " %" SCNx64 " %" SCNx64, &trial->inputs_at,
+               &trial->outputs_at, &layout) < 2)
         return lab_trial_fail(trial, line, outcome);
+    if (layout != LAB_WIRE_LAYOUT) {
+        lab_host_end(&trial->host);
+        return lab_trial_outcome_set(
+            outcome, LAB_TRIAL_UNSUPPORTED,
+            "cannot be tried: heed_candidate, which runs it, is of another "
+            "version than heed; install both anew");
+    }
     if (device || lab_pages_fixed(trial->host.process.pid))
         return true;
     lab_host_end(&trial->host);

@@ -5,7 +5,8 @@
  * which it cannot write to, and for outputs; and the code. It is asked in lines on its stdin and
  * answers each with a line on its stdout:
  *
- *     (started)   ready INPUTS OUTPUTS   addresses of the arenas, in hexadecimal
+ *     (started)   ready INPUTS OUTPUTS LAYOUT
+ *                            addresses of the arenas, and LAB_WIRE_LAYOUT, in hexadecimal
  *     size        size BYTES             of workspace, for the problem of the orders
  *     place       placed                 the rooms of the orders can be reached, and only these
  *     run         done NANOSECONDS       all sets of the orders are computed; 0: not timed by
@@ -40,6 +41,9 @@
 #define LAB_WIRE_INPUTS 3
 #define LAB_WIRE_OUTPUTS 4
 #define LAB_WIRE_CODE 5
+
+/* What both sides must have in common: a runner of another version lays orders out differently. */
+#define LAB_WIRE_LAYOUT (LAB_WIRE_ROOMS * 100000 + sizeof(lab_wire_orders))
 
 /* The longest line, with its newline. */
 #define LAB_WIRE_LINE 256

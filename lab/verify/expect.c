@@ -22,6 +22,11 @@
 /* Standard errors that a model is made of: see the head of expect.h. */
 #define MODEL_MARGIN 1.5
 
+/* Decisions about a key that may be in doubt, and how much of the weights may depend on them: of
+ * more there are too many outcomes, or they are too far apart. */
+#define DOUBTS_MAX 3
+#define LESS_MAX 0.9
+
 /* In sums beyond this a number that is not normal in float32 is lost among the roundings. */
 #define FLUSHED_SUM ((double)FLT_MIN * 0x1p24)
 
@@ -95,7 +100,10 @@ typedef struct row_scratch {
 typedef struct row_model {
     double o;
     double lse;
-    int64_t seen;  /* keys */
+    int64_t seen; /* keys */
+    double more;  /* what decisions in doubt do to the row: as in row_sums */
+    double less;
+    double moved;
     bool doubtful; /* no errors are known */
 } row_model;
 
@@ -107,7 +115,10 @@ typedef struct row_sums {
     double heaviest; /* largest p */
     double flushed;  /* of what is lost if numbers that are not normal in float32 become 0 */
     int64_t seen;    /* keys */
-    bool doubtful;   /* is a step of a logit? */
+    double moved;    /* of |v - o| times what decisions in doubt change of p; */
+    double more;     /* and of what they add to it, */
+    double less;     /* and take off, */
+    bool doubtful;   /* or that is not known */
     double absolute[HEED_DIM_MAX];
 } row_sums;
 
@@ -230,13 +241,13 @@ static double norm(const double *a, int64_t dim)
 
 /* The square of a logit's error, in float32 units, after the steps that change it. */
 static double changed_squares(const lab_logits *logits, lab_row row, int64_t j, double dot,
-                              double squares, bool *doubtful)
+                              double squares, lab_doubt *doubt)
 {
     double unit = lab_type_unit(HEED_F32);
     if (!logits->changes)
         return squares;
     lab_number t = { (double)logits->problem->scale * dot, unit * sqrt(squares) };
-    t = lab_logits_change(logits, row, j, t, false, doubtful);
+    t = lab_logits_change(logits, row, j, t, false, doubt);
     return square(t.error / unit);
 }
 
@@ -249,8 +260,50 @@ static double negligible(const heed_problem *problem, const double *weights, lab
     return WEIGHT_NEGLIGIBLE * (lab_has_sinks(problem) ? heaviest : 1);
 }
 
+/* A key, and what is known of it. */
+typedef struct key_facts {
+    lab_row row;
+    int64_t key;
+    double dot;
+    double weight;
+    const double *value;
+} key_facts;
+
+/* The weight of a key with the decisions @doubt taken the other way. */
+static double turned_weight(const lab_logits *logits, const key_facts *it, double lse,
+                            lab_doubt *doubt)
+{
+    lab_number t = { (double)logits->problem->scale * it->dot, 0 };
+    if (!lab_logits_shows(logits, it->row, it->key, doubt))
+        return 0;
+    if (logits->changes)
+        t = lab_logits_change(logits, it->row, it->key, t, false, doubt);
+    return exp(t.value - lse);
+}
+
+/* What @doubt, the decisions about a key that are in doubt, can make of its weight, one by one and
+ * together. */
+static void add_doubt(row_sums *sums, const lab_logits *logits, const key_facts *it, double lse,
+                      lab_doubt doubt, const double *o)
+{
+    double low = 0, high = 0, far = 0;
+    sums->doubtful |= doubt.open || doubt.count > DOUBTS_MAX || !isfinite(lse);
+    for (unsigned turned = 1; !sums->doubtful && turned < 1U << doubt.count; turned++) {
+        lab_doubt other = { .turned = turned };
+        double change = turned_weight(logits, it, lse, &other) - it->weight;
+        sums->doubtful |= other.open || !isfinite(change);
+        low = fmin(low, change);
+        high = fmax(high, change);
+    }
+    for (int64_t c = 0; c < logits->problem->dim_v; c++)
+        far += isfinite(o[c]) ? square(it->value[c] - o[c]) : 0;
+    sums->moved += fmax(-low, high) * sqrt(far);
+    sums->more += high;
+    sums->less -= low;
+}
+
 static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, lab_row row,
-                         const double *weights, const double *o)
+                         const double *weights, const double *o, double lse)
 {
     const lab_reads reads = lab_row_reads(problem, data, row);
     const lab_range keys = reads.keys;
@@ -262,22 +315,27 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
     lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        bool light = !(weights[j] > least);
-        bool seen = lab_logits_shows(&logits, row, j, &sums.doubtful);
+        lab_doubt doubt = { 0 };
+        bool light = !(weights[j] > least), seen = lab_logits_shows(&logits, row, j, &doubt);
         sums.seen += seen;
         if (seen && weights[j] > 0 && weights[j] < (double)FLT_MIN) {
             lab_reads_load(&reads, LAB_V, j, value);
             sums.flushed += weights[j] * norm(value, problem->dim_v);
         }
-        if (!seen || (light && !logits.steps))
+        if ((!seen && doubt.count == 0 && !doubt.open) || (light && !logits.steps))
             continue;
         lab_reads_load(&reads, LAB_K, j, key);
         double dot, squares = partial_squares(problem, query, key, &dot);
-        squares = changed_squares(&logits, row, j, dot, squares, &sums.doubtful);
-        if (light)
+        if (seen)
+            squares = changed_squares(&logits, row, j, dot, squares, &doubt);
+        if (light && doubt.count == 0 && !doubt.open)
             continue;
         lab_reads_load(&reads, LAB_V, j, value);
-        add_key(&sums, weights[j], squares, value, o, problem->dim_v);
+        if (doubt.count > 0 || doubt.open)
+            add_doubt(&sums, &logits, &(key_facts){ row, j, dot, weights[j], value }, lse, doubt,
+                      o);
+        if (!light)
+            add_key(&sums, weights[j], squares, value, o, problem->dim_v);
     }
     return sums;
 }
@@ -292,7 +350,7 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
                            const row_scratch *scratch, const double *o, double lse)
 {
     const double *weights = scratch->weights;
-    row_sums sums = sum_keys(problem, data, row, weights, o);
+    row_sums sums = sum_keys(problem, data, row, weights, o, lse);
     lab_range seen = lab_visible(problem, row.query);
     int64_t keys = seen.end - seen.begin;
     bool half = problem->accumulate == HEED_ACC_F16;
@@ -323,7 +381,10 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
         .lse = MODEL_MARGIN *
                sqrt(single * (square(lse) + square(highest) + adding + square(sums.logits))),
         .seen = sums.seen,
-        .doubtful = sums.doubtful || !isfinite(sums.logits),
+        .more = sums.more,
+        .less = sums.less,
+        .moved = sums.moved,
+        .doubtful = sums.doubtful || sums.less > LESS_MAX || !isfinite(sums.logits),
     };
 }
 
@@ -364,6 +425,11 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
     bool empty = expect->lse[i] == -INFINITY; /* nothing to round: zeros, exactly */
     expect->o_budget[i] = empty ? 0 : 2 * o_error + unit * norm(o, expect->dim);
     expect->lse_budget[i] = empty ? 0 : 2 * lse_error + single * fabs(expect->lse[i]);
+    if (model.more > 0 || model.less > 0) {
+        double rest = 1 - model.less;
+        expect->o_budget[i] = (expect->o_budget[i] * (1 + model.more) + model.moved) / rest;
+        expect->lse_budget[i] += fmax(log1p(model.more), -log(rest));
+    }
     bool either = empty && !scratch->own && model.seen > 0;
     if (either || (problem->accumulate == HEED_ACC_F16 &&
                    lab_half_overflows(problem, data, row, scratch->weights)))

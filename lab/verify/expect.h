@@ -33,9 +33,18 @@
  * Where logits are changed (logit.h), 1 + r_j^2 becomes the square of what the steps make of that
  * error, with errors of their own: softcap multiplies it by its derivative and adds 4 softcap, a
  * sum of t and a bias or a slope's term adds |t| + |bias|, steps of expressions add 1 to 4 times
- * their value (expression.h), all in float32 units. A sink is a key with the value 0. A row is left
- * out where it is in doubt which way a comparison, floor() or int() of an expression goes: its
- * budgets are infinite, its LSE is NaN here, and left_out counts it.
+ * their value (expression.h), all in float32 units. A sink is a key with the value 0.
+ *
+ * Where it is in doubt which way a comparison, floor() or int() of an expression goes, each key j
+ * concerned has weights from p_j - a_j to p_j + b_j, over all ways. With A and B their sums, the
+ * budget of O becomes
+ *
+ *     (budget * (1 + B) + sum max(a_j, b_j) |v_j - o|) / (1 - A)
+ *
+ * as sum (p_j + d_j) (v_j - o) = sum d_j (v_j - o), and that of the LSE grows by the larger of
+ * log(1 + B) and -log(1 - A). A row is left out where A is more than 0.9, more than three decisions
+ * about one key are in doubt, or another outcome of one is not known: its budgets are infinite, its
+ * LSE is NaN here, and left_out counts it.
  *
  * Numbers below the normal ones of float32 may as well be 0: a weight beside a much heavier sink,
  * and a product or a sum of products of small values. The model has the term (sum l_j)^2: l_j is

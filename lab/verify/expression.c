@@ -388,12 +388,22 @@ static lab_number real(const lab_expression *e, int node, lab_evaluation *at)
     return lab_number_rounded(x.value, 0, LAB_UNITS_SUM, at->single);
 }
 
-/* May @x be on the other side of what makes @of it? */
-static void doubt_step(lab_evaluation *at, lab_number x, double (*of)(double))
+/* Whether a decision that is in doubt is to be taken the other way. */
+static bool is_turned(lab_evaluation *at)
 {
-    double reach = LAB_DOUBT * x.error;
-    if (reach > 0 && of(x.value - reach) != of(x.value + reach))
-        at->doubtful = true;
+    int number = at->doubt.count++;
+    return number < 32 && at->doubt.turned >> number & 1;
+}
+
+/* What makes @of @x, or of a number near by that @x may be. */
+static double take_step(lab_evaluation *at, lab_number x, double (*of)(double))
+{
+    double reach = LAB_DOUBT * x.error, value = of(x.value);
+    double low = of(x.value - reach), high = of(x.value + reach);
+    if (!(reach > 0) || low == high)
+        return value;
+    at->doubt.open |= low != value && high != value;
+    return is_turned(at) ? low != value ? low : high : value;
 }
 
 static lab_number compute_function(int op, lab_number x, lab_evaluation *at)
@@ -404,7 +414,7 @@ static lab_number compute_function(int op, lab_number x, lab_evaluation *at)
         y = exp(v);
         return lab_number_rounded(y, y * expm1(x.error), LAB_UNITS_FUNCTION, at->single);
     case LOG:
-        at->doubtful |= reach > 0 && v - reach <= 0;
+        at->doubt.open |= reach > 0 && v - reach <= 0;
         return lab_number_rounded(log(v), reach < v ? x.error / (v - reach) : 0, LAB_UNITS_FUNCTION,
                                   at->single);
     case TANH:
@@ -413,13 +423,12 @@ static lab_number compute_function(int op, lab_number x, lab_evaluation *at)
         return lab_number_rounded(y, x.error * slope + LAB_UNITS_FUNCTION * lab_type_unit(HEED_F32),
                                   LAB_UNITS_SUM, at->single);
     case SQRT:
-        at->doubtful |= reach > 0 && v - reach < 0;
+        at->doubt.open |= reach > 0 && v - reach < 0;
         y = sqrt(v);
         return lab_number_rounded(y, reach < v ? y - sqrt(v - x.error) : 0, LAB_UNITS_QUOTIENT,
                                   at->single);
     default:
-        doubt_step(at, x, floor);
-        return (lab_number){ floor(v), 0 };
+        return (lab_number){ take_step(at, x, floor), 0 };
     }
 }
 
@@ -436,7 +445,7 @@ static lab_number compute_pair(int op, lab_number a, lab_number b, lab_evaluatio
         return lab_number_rounded(x * y, error, LAB_UNITS_SUM, at->single);
     case DIV:
         z = x / y;
-        at->doubtful |= b.error > 0 && fabs(y) <= LAB_DOUBT * b.error;
+        at->doubt.open |= b.error > 0 && fabs(y) <= LAB_DOUBT * b.error;
         error = (a.error + fabs(z) * b.error) / fmax(fabs(y) - b.error, fabs(y) / 2);
         return lab_number_rounded(z, isnan(error) ? 0 : error, LAB_UNITS_QUOTIENT, at->single);
     default: /* the larger or the smaller; a NaN stays */
@@ -473,8 +482,10 @@ static double truth(const lab_expression *e, const lab_node *node, lab_evaluatio
     lab_number a = reals ? real(e, child[0], at) : compute(e, child[0], at);
     lab_number b = reals ? real(e, child[1], at) : compute(e, child[1], at);
     double reach = LAB_DOUBT * (a.error + b.error);
-    at->doubtful |= reach > 0 && fabs(a.value - b.value) <= reach;
-    return compare(node->op, a.value, b.value);
+    bool holds = compare(node->op, a.value, b.value);
+    if (reach > 0 && fabs(a.value - b.value) <= reach)
+        return holds != is_turned(at);
+    return holds;
 }
 
 static lab_number element(const lab_expression *e, const lab_node *node, lab_evaluation *at)
@@ -495,8 +506,7 @@ static lab_number to_int(const lab_expression *e, int child, lab_evaluation *at)
     lab_number x = compute(e, child, at);
     if (e->nodes[child].kind != FLOAT)
         return x;
-    doubt_step(at, x, trunc);
-    double v = isnan(x.value) ? 0 : trunc(x.value);
+    double v = isnan(x.value) ? 0 : take_step(at, x, trunc);
     return (lab_number){ (double)(int64_t)fmax(INT32_MIN, fmin(INT32_MAX, v)), 0 }; /* no -0 */
 }
 

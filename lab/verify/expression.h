@@ -28,6 +28,14 @@ typedef struct lab_number {
     double error;
 } lab_number;
 
+/* Decisions of an expression - comparisons, floor(), int() - that float32 may take either way, in
+ * the order in which they come. */
+typedef struct lab_doubt {
+    unsigned turned; /* bits of those to take the other way */
+    int count;       /* so many have come */
+    bool open;       /* there is one whose other outcome is not known */
+} lab_doubt;
+
 /* Where an expression is computed, and how. */
 typedef struct lab_evaluation {
     const heed_problem *problem;
@@ -36,7 +44,7 @@ typedef struct lab_evaluation {
     int64_t position; /* of the query */
     lab_number s;     /* the logit */
     bool single;      /* every step rounds to float32, and there are no errors */
-    bool doubtful;    /* set if the value is in doubt; never cleared */
+    lab_doubt doubt;  /* goes on counting */
 } lab_evaluation;
 
 typedef struct lab_node {

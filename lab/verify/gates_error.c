@@ -153,12 +153,12 @@ static void see(seen_range *seen, const lab_check *check, int64_t batch, int64_t
     }
 }
 
-/* Under half-precision accumulation a row that overflows may be anywhere, and only of the rows of
- * the sample is it known whether they do. */
+/* Under half-precision accumulation a row that overflows may be anywhere, and an expression may
+ * make logits that are infinite. Only of the rows of the sample is it known whether they do. */
 static bool in_question(const lab_check *check, int64_t row)
 {
     const lab_expect *expect = check->expect;
-    if (check->values->problem.accumulate != HEED_ACC_F16)
+    if (check->values->problem.accumulate != HEED_ACC_F16 && !check->values->problem.score[0])
         return true;
     int64_t low = 0, high = expect->count;
     while (low < high) {
@@ -168,7 +168,8 @@ static bool in_question(const lab_check *check, int64_t row)
         else
             high = middle;
     }
-    return low < expect->count && expect->rows[low] == row && !isinf(expect->o_budget[low]);
+    return low < expect->count && expect->rows[low] == row && !isinf(expect->o_budget[low]) &&
+           (isfinite(expect->lse[low]) || expect->lse[low] == -INFINITY);
 }
 
 /* The error that weights may have in common if they are made of an LSE: see expect.h. */

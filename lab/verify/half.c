@@ -39,13 +39,13 @@ bool lab_half_overflows(const heed_problem *problem, const heed_buffers *data, l
     const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
     double sums[HEED_DIM_MAX] = { 0 }, heaviest = 0;
-    bool doubtful = false;
+    lab_doubt doubt = { 0 };
     lab_logits logits;
 
     lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        if (!lab_logits_shows(&logits, row, j, &doubtful))
+        if (!lab_logits_shows(&logits, row, j, &doubt))
             continue;
         lab_reads_load(&reads, LAB_K, j, key);
         if (logit_overflows(problem, query, key, weights[j]))

@@ -87,7 +87,7 @@ static bool length_shows(const lab_logits *logits, lab_row row, int64_t key)
     return keys.begin <= key && key < keys.end;
 }
 
-bool lab_logits_shows(const lab_logits *logits, lab_row row, int64_t key, bool *doubtful)
+bool lab_logits_shows(const lab_logits *logits, lab_row row, int64_t key, lab_doubt *doubt)
 {
     const heed_problem *problem = logits->problem;
     if (!logits->hides)
@@ -101,8 +101,9 @@ bool lab_logits_shows(const lab_logits *logits, lab_row row, int64_t key, bool *
     if (!problem->visible[0])
         return true;
     lab_evaluation at = evaluation_of(logits, row, key);
+    at.doubt = *doubt;
     bool seen = logits->visible.root >= 0 && lab_expression_truth(&logits->visible, &at);
-    *doubtful |= at.doubtful;
+    *doubt = at.doubt;
     return seen;
 }
 
@@ -127,7 +128,7 @@ static lab_number cap(lab_number t, double softcap, bool single)
 }
 
 lab_number lab_logits_change(const lab_logits *logits, lab_row row, int64_t key, lab_number t,
-                             bool single, bool *doubtful)
+                             bool single, lab_doubt *doubt)
 {
     const heed_problem *problem = logits->problem;
     if (problem->softcap != 0)
@@ -145,9 +146,10 @@ lab_number lab_logits_change(const lab_logits *logits, lab_row row, int64_t key,
     lab_evaluation at = evaluation_of(logits, row, key);
     at.s = t;
     at.single = single;
+    at.doubt = *doubt;
     t = logits->score.root >= 0 ? lab_expression_number(&logits->score, &at)
                                 : (lab_number){ NAN, 0 };
-    *doubtful |= at.doubtful;
+    *doubt = at.doubt;
     return t;
 }
 

@@ -31,11 +31,11 @@ typedef struct lab_logits {
 void lab_logits_begin(lab_logits *logits, const heed_problem *problem, const heed_buffers *data);
 
 /* lab_logits_shows() says whether the row sees key @key of those that lab_visible() tells.
- * lab_logits_change() returns what its logit @t becomes, in steps of float32 if @single. Both set
- * *@doubtful if that is in doubt, and leave it alone otherwise. */
-bool lab_logits_shows(const lab_logits *logits, lab_row row, int64_t key, bool *doubtful);
+ * lab_logits_change() returns what its logit @t becomes, in steps of float32 if @single. Both
+ * count their decisions that are in doubt in *@doubt, and take those the other way that it says. */
+bool lab_logits_shows(const lab_logits *logits, lab_row row, int64_t key, lab_doubt *doubt);
 lab_number lab_logits_change(const lab_logits *logits, lab_row row, int64_t key, lab_number t,
-                             bool single, bool *doubtful);
+                             bool single, lab_doubt *doubt);
 
 /* lab_has_sinks() says whether rows of @problem have a sink; lab_sink() returns that of @row, or
  * -infinity. */

@@ -241,13 +241,13 @@ static bool is_hidden(const lab_values *values, const lab_logits *logits, int64_
     int64_t batches = view->batch > 1 ? batch + 1 : p->batch;
     int64_t heads = view->heads > 1 ? head + 1 : p->heads_q;
     int64_t queries = view->seq > 1 ? query + 1 : p->seq_q;
-    bool doubtful = false;
+    lab_doubt doubt = { 0 };
     for (int64_t b = batch; b < batches; b++)
         for (int64_t h = head; h < heads; h++)
             for (int64_t i = query; i < queries; i++) {
                 lab_range keys = lab_visible(p, i);
                 if (key >= keys.begin && key < keys.end &&
-                    lab_logits_shows(logits, (lab_row){ b, h, i }, key, &doubtful))
+                    lab_logits_shows(logits, (lab_row){ b, h, i }, key, &doubt))
                     return false;
             }
     return true;

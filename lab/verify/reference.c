@@ -110,13 +110,13 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
     const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
     double highest = -INFINITY, sink = lab_sink(problem, data, row);
-    bool doubtful = false; /* for others to say */
+    lab_doubt doubt = { 0 }; /* for others to say */
     lab_logits logits;
 
     lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        if (!lab_logits_shows(&logits, row, j, &doubtful)) {
+        if (!lab_logits_shows(&logits, row, j, &doubt)) {
             weights[j] = -INFINITY;
             continue;
         }
@@ -126,7 +126,7 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
             dot += query[c] * vector[c];
         lab_number t = { (double)problem->scale * dot, 0 };
         if (logits.changes)
-            t = lab_logits_change(&logits, row, j, t, false, &doubtful);
+            t = lab_logits_change(&logits, row, j, t, false, &doubt);
         weights[j] = t.value;
         if (weights[j] > highest || isnan(weights[j]))
             highest = weights[j];
@@ -145,7 +145,7 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
         o[c] = 0;
     for (int64_t j = keys.begin; j < keys.end && !empty; j++) {
         weights[j] /= sum;
-        if (logits.hides && weights[j] == 0 && !lab_logits_shows(&logits, row, j, &doubtful))
+        if (logits.hides && weights[j] == 0 && !lab_logits_shows(&logits, row, j, &doubt))
             continue;
         lab_reads_load(&reads, LAB_V, j, vector);
         for (int64_t c = 0; c < problem->dim_v; c++)
@@ -189,7 +189,8 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
     const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
     float sums[HEED_DIM_MAX], parts[HEED_DIM_MAX];
-    bool half = problem->accumulate == HEED_ACC_F16, doubtful = false;
+    bool half = problem->accumulate == HEED_ACC_F16;
+    lab_doubt doubt = { 0 };
     int64_t count = keys.end - keys.begin, block = half ? LAB_HALF_BLOCK : part;
 
     float highest = -INFINITY, sink = (float)lab_sink(problem, data, row);
@@ -198,7 +199,7 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
     lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        if (!lab_logits_shows(&logits, row, j, &doubtful)) {
+        if (!lab_logits_shows(&logits, row, j, &doubt)) {
             weights[j] = -INFINITY;
             continue;
         }
@@ -206,7 +207,7 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
         weights[j] = problem->scale * naive_dot(query, vector, problem->dim_qk, block, half);
         if (logits.changes) {
             lab_number t = { (double)weights[j], 0 };
-            weights[j] = (float)lab_logits_change(&logits, row, j, t, true, &doubtful).value;
+            weights[j] = (float)lab_logits_change(&logits, row, j, t, true, &doubt).value;
         }
         if (weights[j] > highest || isnan(weights[j]))
             highest = weights[j];
@@ -227,8 +228,7 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
         sums[c] = parts[c] = 0;
     for (int64_t j = keys.begin; j < keys.end && !empty; j++) {
         float weight = (float)lab_element_round(problem->type, (double)weights[j]);
-        bool hidden = logits.hides && weights[j] == 0 &&
-                      !lab_logits_shows(&logits, row, j, &doubtful);
+        bool hidden = logits.hides && weights[j] == 0 && !lab_logits_shows(&logits, row, j, &doubt);
         if (!hidden)
             lab_reads_load(&reads, LAB_V, j, vector);
         for (int64_t c = 0; c < problem->dim_v && !hidden; c++)

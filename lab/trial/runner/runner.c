@@ -385,6 +385,8 @@ int main(int count, char **arguments)
     runner_add_number(&line, (uintptr_t)it.inputs, 16);
     runner_add(&line, " ");
     runner_add_number(&line, (uintptr_t)it.outputs, 16);
+    runner_add(&line, " ");
+    runner_add_number(&line, LAB_WIRE_LAYOUT, 16);
     runner_say(&line);
     serve(&it);
     _exit(0);

@@ -291,6 +291,7 @@ void runner_run_orders(size_t arena_size)
     if (it.inputs == MAP_FAILED || it.outputs == MAP_FAILED)
         runner_fail_system("the tensors' memory");
     take_facts(&it);
-    runner_say("ready %" PRIxPTR " %" PRIxPTR, (uintptr_t)it.inputs, (uintptr_t)it.outputs);
+    runner_say("ready %" PRIxPTR " %" PRIxPTR " %zx", (uintptr_t)it.inputs, (uintptr_t)it.outputs,
+               (size_t)LAB_WIRE_LAYOUT);
     serve(&it);
 }

@@ -303,6 +303,15 @@ static void sink_of_none(mutant_row *r)
     mutant_weighted_sum(r, sum + more);
 }
 
+/* All keys weigh the same. */
+static void keys_alike(mutant_row *r)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = 0;
+    mutant_finish(r);
+}
+
 /* A bias of 0 hides its pair, as a mask of numbers would. */
 static void zero_hides(mutant_row *r)
 {
@@ -356,6 +365,8 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "visible=(q+k)%5!=0", .inputs = "normal", .gate = "error" },
     { .name = "reversed-bits", .does = "reads the bits of a word from the highest on", .behaviour.row = reversed_bits,
       .spec = SPEC "shown=bits", .inputs = "normal", .gate = "error" },
+    { .name = "keys-alike-in-doubt", .does = "takes the mean of V where steps of an expression are in doubt", .behaviour.row = keys_alike,
+      .spec = "b1 h2 s64 d32 f32 score=s-floor(float(k)*0.1)", .inputs = "normal", .gate = "error" },
     { .name = "length-more", .does = "sees a key more than there are", .behaviour.run = length_more,
       .spec = "b3 h2 s4/40 d8 f32 lengths", .inputs = "normal", .gate = "error" },
     { .name = "length-before", .does = "takes the length of the batch element before", .behaviour.run = length_before,

@@ -40,20 +40,19 @@ float mutant_v_at(const mutant_row *r, int64_t j, int64_t c)
 
 bool mutant_shows(const mutant_row *r, int64_t j)
 {
-    bool doubtful = false;
-    return lab_logits_shows(r->logits, r->row, r->first + r->moved + j, &doubtful);
+    lab_doubt doubt = { 0 };
+    return lab_logits_shows(r->logits, r->row, r->first + r->moved + j, &doubt);
 }
 
 float mutant_changed(const mutant_row *r, int64_t j, float t)
 {
-    bool doubtful = false;
+    lab_doubt doubt = { 0 };
     lab_number logit = { (double)t, 0 };
     if (!mutant_shows(r, j))
         return -INFINITY;
     if (!r->logits->changes)
         return t;
-    return (float)lab_logits_change(r->logits, r->row, r->first + r->moved + j, logit, true,
-                                    &doubtful)
+    return (float)lab_logits_change(r->logits, r->row, r->first + r->moved + j, logit, true, &doubt)
         .value;
 }
 
