@@ -22,20 +22,22 @@
  *    products where heed_problem.accumulate permits half precision.
  *  - Grouped queries: query head h reads key/value head h / (heads_q / heads_kv).
  *  - Query i stands at position p = i among the keys where masks are aligned top left, and at
- *    p = i + seq_k - seq_q where they are aligned bottom right. With lengths, batch element b has
- *    the keys j < lengths[b] alone; what lies in K and V beyond is not looked at, and bottom right
- *    is p = i + lengths[b] - seq_q, so that the last query stands at the last key. A causal mask
- * shows it the keys j <= p; a window the keys from p - left to p + right; chunks those with floor(j
- * / chunk) = floor(p / chunk). It sees the keys that all of them show. (FlashAttention aligns
- * bottom right and counts a window as here; PyTorch's is_causal is aligned top left; the left side
- * of cuDNN's sliding window is left + 1 here.)
- *  - A logit is made in this order, from t = scale * q.k: t = softcap * tanh(t / softcap); t +
- * bias; t - slope * |p - j| (ALiBi); the expression score; then keys that are hidden are taken out:
- * by the mask, by starts (keys below the query's start, which must not decrease from one query to
- *    the next), by shown where it is false, by visible where it is false. A sink is one more logit
- *    in the denominator of the softmax, of no value. (ONNX, FlashAttention, cuDNN and ggml have the
- *    same order; ONNX had the bias before the softcap up to 2026-04. FlashAttention-2 leaves the
- *    row's constant out of a causal ALiBi, and so out of the LSE; FlashInfer's LSE is to base 2.)
+ *    p = i + seq_k - seq_q where they are aligned bottom right. A causal mask shows it the keys
+ *    j <= p; a window the keys from p - left to p + right; chunks those with floor(j / chunk) =
+ *    floor(p / chunk). It sees the keys that all of them show. (FlashAttention aligns bottom right
+ *    and counts a window as here; PyTorch's is_causal is aligned top left; the left side of
+ *    cuDNN's sliding window is left + 1 here.)
+ *  - With lengths, batch element b has the keys j < lengths[b] alone, 0 to seq_k of them. Nothing
+ *    else of K and V is looked at. Bottom right is then p = i + lengths[b] - seq_q: the last query
+ *    stands at the last key.
+ *  - A logit is made in this order, from t = scale * q.k: t = softcap * tanh(t / softcap);
+ *    t + bias; t - slope * |p - j| (ALiBi); the expression score; then keys that are hidden are
+ *    taken out: by the mask, by lengths, by starts (keys below the query's start, which must not
+ *    decrease from one query to the next), by shown and by visible where they are false. A sink
+ *    is one more logit in the denominator of the softmax, of no value. (ONNX, FlashAttention,
+ *    cuDNN and ggml have the same order; ONNX had the bias before the softcap up to 2026-04.
+ *    FlashAttention-2 leaves the row's constant out of a causal ALiBi, and so out of the LSE;
+ *    FlashInfer's LSE is to base 2.)
  *  - An expression has numbers, s (the logit, of score alone), q and k (the query's and the key's
  *    number), p (the query's position), head, batch, the problem's sizes heads, queries and keys,
  *    true and false, elements of arrays as in slope[head] or doc[batch,k], + - * /, % and // (whole
@@ -324,8 +326,9 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     chunk=N       chunks of N keys: a query sees those of its own
  *     softcap=X     logits become X * tanh(logit / X), a positive decimal number
  *     bias=T:DIMS   an additive bias of type T (f32, f16, bf16) that differs along DIMS, some of
- * the letters b (batch), h (heads) and q (queries); bias=T: all three alibi=DIMS    ALiBi with
- * slopes along DIMS: h or bh; alibi: h sinks=DIMS    a sink for each head, likewise; sinks: h
+ *                   the letters b (batch), h (heads) and q (queries); bias=T: all three
+ *     alibi=DIMS    ALiBi with slopes along DIMS: h or bh; alibi: h
+ *     sinks=DIMS    a sink for each head, likewise; sinks: h
  *     starts=DIMS   each query's first key, along DIMS: q or bq; starts: bq
  *     shown=T:DIMS  a mask of type T (bytes, bits), DIMS as of a bias
  *     lengths       the number of keys of each batch element

@@ -42,7 +42,7 @@
 #define LAB_WIRE_OUTPUTS 4
 #define LAB_WIRE_CODE 5
 
-/* What both sides must have in common: a runner of another version lays orders out differently. */
+/* Both sides must have this in common: a runner of another version lays orders out differently. */
 #define LAB_WIRE_LAYOUT (LAB_WIRE_ROOMS * 100000 + sizeof(lab_wire_orders))
 
 /* The longest line, with its newline. */

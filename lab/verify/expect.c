@@ -281,8 +281,8 @@ static double turned_weight(const lab_logits *logits, const key_facts *it, doubl
     return exp(t.value - lse);
 }
 
-/* What @doubt, the decisions about a key that are in doubt, can make of its weight, one by one and
- * together. */
+/* Adds how far @doubt, the decisions about a key that are in doubt, can move its weight, one by one
+ * and together. */
 static void add_doubt(row_sums *sums, const lab_logits *logits, const key_facts *it, double lse,
                       lab_doubt doubt, const double *o)
 {

@@ -395,7 +395,7 @@ static bool is_turned(lab_evaluation *at)
     return number < 32 && at->doubt.turned >> number & 1;
 }
 
-/* What makes @of @x, or of a number near by that @x may be. */
+/* Makes @of of @x, or of a number near by that @x may be. */
 static double take_step(lab_evaluation *at, lab_number x, double (*of)(double))
 {
     double reach = LAB_DOUBT * x.error, value = of(x.value);

@@ -288,8 +288,8 @@ def attention(
         slopes: float32, (heads,) or (batch, heads): ALiBi (Press, Smith, Lewis 2022).
         sinks: float32, likewise: one more logit of each head.
         starts: int32, (queries,) or (batch, queries): the first key that each query sees.
-        lengths: int32, (batch,): the number of keys of each batch element. What k and v hold beyond
-            is not looked at. "bottom-right" is then j <= i + length - queries.
+        lengths: int32, (batch,): the number of keys of each batch element. Keys beyond are
+            not looked at. "bottom-right" is then j <= i + length - queries.
         score: an expression, of which t becomes the value.
         visible: an expression that says which keys are seen.
         arrays: those that the expressions name: float32, int32 or bool, dense.
