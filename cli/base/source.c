@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "cli.h"
 #include "search/declare.h"
+#include "trial/peer/peer.h"
 
 #define LOG_LINES 12 /* of a compiler */
 #define LINE_MAX_BYTES 300
@@ -73,6 +74,7 @@ cli_exit cli_source_read(cli_source *it, const cli_args *args)
     snprintf(it->name, sizeof it->name, "%.79s", slash ? slash + 1 : path);
     if (lab_file_is_stream(path))
         snprintf(it->name, sizeof it->name, "%s", strcmp(path, "-") == 0 ? "stdin" : "pipe");
+    lab_peer_tame(it->name);
     if (!cli_source_is_named(path)) {
         cli_error("--source: %s ends neither with .c nor with .cu", path);
         return CLI_USAGE;
