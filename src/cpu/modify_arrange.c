@@ -211,11 +211,13 @@ static int as_comparison(arranging *x, int i)
 static int as_gather(arranging *x, int i)
 {
     const heed_step *step = &x->from->steps[i];
+    if (step->op != HEED_OP_LOAD)
+        return OTHER;
     const heed_load *source = &x->from->sources[step->value.whole];
     int64_t last = 0;
     int values[4], index = -1;
     heed_shape shape = HEED_SHAPE_ONE;
-    if (step->op != HEED_OP_LOAD || source->type == HEED_DATA_BITS)
+    if (source->type == HEED_DATA_BITS)
         return OTHER;
     heed_step mapped = *step;
     int *const places[] = { &mapped.a, &mapped.b, &mapped.c, &mapped.d };
