@@ -88,9 +88,9 @@ static inline vf logarithm(vf x)
 {
     vi small = x < 0x1p-126F;
     vi bits = (vi)choose(small, x * 0x1p23F, x);
-    const int32_t root = 0x3f3504f3; /* of 1/2 */
-    vi n = (bits - root) >> 23;
-    vf m = (vf)(bits - (vi)((vu)n << 23));
+    const uint32_t root = 0x3f3504f3; /* of 1/2 */
+    vi n = (vi)((vu)bits - root) >> 23;
+    vf m = (vf)((vu)bits - ((vu)n << 23));
     vf exponent = __builtin_convertvector(n - (small & 23), vf);
     vf f = m - 1.0F;
     vf s = f / (f + 2.0F);

@@ -142,9 +142,9 @@ static inline __attribute__((always_inline)) vf apply(int op, heed_kind from, in
     if (op == HEED_MODIFY_CAP)
         return c * hyperbolic_tangent(a * b);
     if (op == HEED_OP_TO_FLOAT)
-        return __builtin_convertvector(from == HEED_KIND_BOOL ? -(vi)a : (vi)a, vf);
+        return __builtin_convertvector(from == HEED_KIND_BOOL ? (vi)(-(vu)a) : (vi)a, vf);
     if (op == HEED_OP_TO_INT && from == HEED_KIND_BOOL)
-        return (vf)(-(vi)a);
+        return (vf)(-(vu)a);
     if (from == HEED_KIND_FLOAT)
         return apply_float(op, a, b);
     return (vf)apply_whole(op, whole, (vi)a, (vi)b);
