@@ -185,8 +185,8 @@ typedef struct heed_view {
 #define HEED_OPEN ((int64_t)1 << 33) /* more than positions and keys are apart */
 
 heed_view heed_problem_view(const heed_problem *problem);
-/* Do the lengths say where queries stand? Then the view is open, steps say what is seen, and
- * positions are those in a batch element without keys: the length has to be added. */
+/* Do the lengths say where queries stand? Then the view is that of a batch element without keys:
+ * its length has to be added to positions. */
 bool heed_problem_follows_lengths(const heed_problem *problem);
 /* Does anything count by the positions of queries, beside a causal mask? */
 bool heed_problem_aligned(const heed_problem *problem);
@@ -200,10 +200,11 @@ void heed_mask_normalize(heed_problem *problem);
 int64_t heed_problem_most_keys(const heed_problem *problem);
 /* Query-key pairs of one head where the query sees the key. */
 int64_t heed_problem_pairs(const heed_problem *problem);
-/* The keys that query @i sees. Neither side decreases from one query to the next, so what a block
+/* The keys that query @i sees of the first @count ones, which are all that its batch element has.
+ * Neither side decreases from one query to the next, so what a block
  * of queries looks at lies between the first one's begin and the last one's end, and all of its
  * queries see what lies between the last one's begin and the first one's end. */
-heed_interval heed_problem_keys(const heed_problem *problem, int64_t i);
+heed_interval heed_problem_keys(const heed_problem *problem, int64_t count, int64_t i);
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b);
 
 /* Query heads that share a key/value head. */

@@ -36,13 +36,13 @@ bool heed_problem_follows_lengths(const heed_problem *problem)
     return problem->lengths.type != HEED_DATA_NONE && right_aligned(problem);
 }
 
-/* The one of a problem whose lengths are seq_k. */
-static heed_view full_view(const heed_problem *problem)
+/* That of a batch element with @keys keys. */
+static heed_view view_of(const heed_problem *problem, int64_t keys)
 {
     const heed_window *window = &problem->window;
     heed_view view = { .left = HEED_OPEN, .right = HEED_OPEN, .chunk = problem->chunk };
     if (right_aligned(problem))
-        view.first = problem->seq_k - problem->seq_q;
+        view.first = keys - problem->seq_q;
     if (window->sides & HEED_WINDOW_LEFT)
         view.left = window->left;
     if (window->sides & HEED_WINDOW_RIGHT)
@@ -54,9 +54,7 @@ static heed_view full_view(const heed_problem *problem)
 
 heed_view heed_problem_view(const heed_problem *problem)
 {
-    return heed_problem_follows_lengths(problem)
-               ? (heed_view){ -problem->seq_q, HEED_OPEN, HEED_OPEN, 0 }
-               : full_view(problem);
+    return view_of(problem, heed_problem_follows_lengths(problem) ? 0 : problem->seq_k);
 }
 
 bool heed_problem_aligned(const heed_problem *problem)
@@ -68,19 +66,18 @@ bool heed_problem_aligned(const heed_problem *problem)
 
 bool heed_problem_masked(const heed_problem *problem)
 {
-    return !heed_problem_follows_lengths(problem) &&
-           (problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0);
+    return problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0 ||
+           problem->lengths.type != HEED_DATA_NONE;
 }
 
 bool heed_problem_hides_first(const heed_problem *problem)
 {
-    return !heed_problem_follows_lengths(problem) &&
-           (problem->window.sides & HEED_WINDOW_LEFT || problem->chunk != 0);
+    return problem->window.sides & HEED_WINDOW_LEFT || problem->chunk != 0;
 }
 
-heed_interval heed_problem_keys(const heed_problem *problem, int64_t i)
+heed_interval heed_problem_keys(const heed_problem *problem, int64_t count, int64_t i)
 {
-    heed_view view = heed_problem_view(problem);
+    heed_view view = view_of(problem, count);
     int64_t position = i + view.first;
     heed_interval keys = { position - view.left, position + view.right + 1 };
     if (view.chunk) {
@@ -88,13 +85,12 @@ heed_interval heed_problem_keys(const heed_problem *problem, int64_t i)
         keys.begin = most(keys.begin, begin);
         keys.end = least(keys.end, begin + view.chunk);
     }
-    return (heed_interval){ clip(keys.begin, 0, problem->seq_k),
-                            clip(keys.end, 0, problem->seq_k) };
+    return (heed_interval){ clip(keys.begin, 0, count), clip(keys.end, 0, count) };
 }
 
 int64_t heed_problem_most_keys(const heed_problem *problem)
 {
-    heed_view view = full_view(problem);
+    heed_view view = view_of(problem, problem->seq_k);
     int64_t keys = least(problem->seq_k, view.left + view.right + 1);
     return view.chunk ? least(keys, view.chunk) : keys;
 }
@@ -132,7 +128,7 @@ void heed_mask_normalize(heed_problem *problem)
     if (problem->mask == HEED_MASK_NONE && window->sides & HEED_WINDOW_RIGHT && window->right == 0)
         problem->mask = problem->align == HEED_ALIGN_BOTTOM_RIGHT ? HEED_MASK_CAUSAL_BOTTOM_RIGHT
                                                                   : HEED_MASK_CAUSAL_TOP_LEFT;
-    heed_view view = full_view(problem);
+    heed_view view = view_of(problem, problem->seq_k);
     if (problem->mask != HEED_MASK_NONE || view.right >= problem->seq_k - 1 - view.first ||
         (view.chunk && view.right >= view.chunk - 1))
         open_side(window, HEED_WINDOW_RIGHT);
@@ -180,7 +176,7 @@ static int64_t chunk_pairs(const heed_view *view, int64_t begin, int64_t end, in
 
 int64_t heed_problem_pairs(const heed_problem *problem)
 {
-    heed_view view = full_view(problem);
+    heed_view view = view_of(problem, problem->seq_k);
     int64_t keys = problem->seq_k, begin = view.first, end = view.first + problem->seq_q;
     if (!view.chunk)
         return count_pairs(&view, begin, end, keys);

@@ -317,7 +317,7 @@ static bool changes_logits(const heed_problem *problem)
 bool heed_problem_hides_by_program(const heed_problem *problem)
 {
     return problem->starts.type != HEED_DATA_NONE || problem->shown.type != HEED_DATA_NONE ||
-           problem->lengths.type != HEED_DATA_NONE || problem->visible[0] != '\0';
+           problem->visible[0] != '\0';
 }
 
 bool heed_problem_modifies(const heed_problem *problem)
@@ -341,34 +341,6 @@ static int make_score(heed_program *program, const heed_problem *problem)
     return t;
 }
 
-/* Is k <= position + right, and position - left <= k, and are both in the same chunk? */
-static int make_window(heed_program *program, const heed_problem *problem)
-{
-    const heed_window *window = &problem->window;
-    int k = heed_program_leaf(program, HEED_OP_KEY), visible = -1;
-    int p = heed_program_position(program, problem);
-    if (problem->mask != HEED_MASK_NONE || window->sides & HEED_WINDOW_RIGHT) {
-        int64_t right = problem->mask != HEED_MASK_NONE ? 0 : window->right;
-        int last = heed_program_int(program, HEED_KIND_INT, (int32_t)right);
-        last = heed_program_add(program, HEED_OP_ADD, HEED_KIND_INT, p, last, -1);
-        visible = heed_program_add(program, HEED_OP_LESS_EQUAL, HEED_KIND_BOOL, k, last, -1);
-    }
-    if (window->sides & HEED_WINDOW_LEFT) {
-        int first = heed_program_int(program, HEED_KIND_INT, (int32_t)window->left);
-        first = heed_program_add(program, HEED_OP_SUB, HEED_KIND_INT, p, first, -1);
-        visible = both(program, visible,
-                       heed_program_add(program, HEED_OP_LESS_EQUAL, HEED_KIND_BOOL, first, k, -1));
-    }
-    if (problem->chunk != 0) {
-        int size = heed_program_int(program, HEED_KIND_INT, (int32_t)problem->chunk);
-        int a = heed_program_add(program, HEED_OP_DIV, HEED_KIND_INT, k, size, -1);
-        int b = heed_program_add(program, HEED_OP_DIV, HEED_KIND_INT, p, size, -1);
-        visible = both(program, visible,
-                       heed_program_add(program, HEED_OP_EQUAL, HEED_KIND_BOOL, a, b, -1));
-    }
-    return visible;
-}
-
 static int make_visible(heed_program *program, const heed_problem *problem)
 {
     int visible = -1;
@@ -377,14 +349,6 @@ static int make_visible(heed_program *program, const heed_problem *problem)
         int k = heed_program_leaf(program, HEED_OP_KEY);
         visible = heed_program_add(program, HEED_OP_LESS_EQUAL, HEED_KIND_BOOL, start, k, -1);
     }
-    if (problem->lengths.type != HEED_DATA_NONE) {
-        int length = load_operand(program, problem, HEED_OPERAND_LENGTHS);
-        int k = heed_program_leaf(program, HEED_OP_KEY);
-        int exists = heed_program_add(program, HEED_OP_LESS, HEED_KIND_BOOL, k, length, -1);
-        visible = both(program, visible, exists);
-    }
-    if (heed_problem_follows_lengths(problem))
-        visible = both(program, visible, make_window(program, problem));
     if (problem->shown.type != HEED_DATA_NONE)
         visible = both(program, visible, load_operand(program, problem, HEED_OPERAND_SHOWN));
     if (problem->visible[0] != '\0')

@@ -321,8 +321,9 @@ static void run_tile(const few_state *t, int64_t first, int64_t keys)
     int64_t rows = t->task->row_end - t->task->row_begin;
     for (int64_t r = 0; r < rows;) {
         int64_t row = t->task->row_begin + r, last = heed_min(r + ROWS, rows) - 1;
-        heed_interval seen = heed_job_tile_keys(t->job, row, first, keys);
-        heed_interval of_last = heed_job_tile_keys(t->job, t->task->row_begin + last, first, keys);
+        heed_interval seen = heed_job_tile_keys(t->job, t->task, row, first, keys);
+        heed_interval of_last = heed_job_tile_keys(t->job, t->task, t->task->row_begin + last,
+                                                   first, keys);
         bool alike = last == r + ROWS - 1 && of_last.begin == seen.begin && of_last.end == seen.end;
         if (seen.begin < seen.end && alike)
             run_rows(t, r, ROWS, seen);

@@ -248,7 +248,7 @@ static void take_tile(row_scratch *s, const heed_job *job, const heed_task *task
     else if (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin)
         load_tile(s, job, task, first, keys);
     for (int64_t row = task->row_begin; row < task->row_end; row++)
-        row_step(s, row - task->row_begin, heed_job_tile_keys(job, row, first, keys), job);
+        row_step(s, row - task->row_begin, heed_job_tile_keys(job, task, row, first, keys), job);
 }
 
 static void run(const heed_job *job, const heed_task *task, void *scratch)

@@ -156,7 +156,7 @@ static void load_queries(const tile_state *t, int64_t strip)
             unit_load_row(to, heed_job_q(t->job, t->task, row), p->dim_qk, p->type);
         else
             memset(to, 0, (size_t)t->y.steps * sizeof *to);
-        seen[i] = heed_job_keys(t->job, heed_min(row, t->task->row_end - 1));
+        seen[i] = heed_job_keys(t->job, t->task, heed_min(row, t->task->row_end - 1));
     }
     float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
     rows_to_strip(q, rows, t->y.row, t->y.steps, t->job->factor);
@@ -676,8 +676,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     int64_t strips = t.strips = heed_div_up(task->row_end - task->row_begin, WIDTH);
     t.qk_part = strips == 1 ? PART_SHORT : PART_LONG;
     t.pv_part = t.y.dims > COLUMNS_FEW ? PART_LONG : PART_SHORT;
-    heed_interval all = { heed_job_keys(job, task->row_end - 1).begin,
-                          heed_job_keys(job, task->row_begin).end };
+    heed_interval all = { heed_job_keys(job, task, task->row_end - 1).begin,
+                          heed_job_keys(job, task, task->row_begin).end };
     for (int64_t strip = 0; strip < strips; strip++)
         load_queries(&t, strip);
     clear_state(&t);

@@ -45,6 +45,7 @@ typedef struct heed_job {
     double natural;              /* times a logit to base 2: the natural one */
     const float *sinks;          /* NULL: none */
     const int32_t *starts;       /* first keys of queries; NULL: they see all from the first on */
+    const int32_t *lengths;      /* keys of batch elements; NULL: all have seq_k */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
                        sum */
 } heed_job;
@@ -164,19 +165,30 @@ static inline const void *heed_job_v(const heed_job *job, const heed_task *task,
     return (const char *)job->buffers->v + heed_job_offset(job, task, &job->problem->v, place);
 }
 
+/* The keys that the task's batch element has. */
+static inline int64_t heed_job_length(const heed_job *job, const heed_task *task)
+{
+    int64_t most = job->problem->seq_k;
+    if (!job->lengths)
+        return most;
+    return heed_max(
+        0, heed_min(job->lengths[task->batch * job->problem->lengths.strides.batch], most));
+}
+
 /* The keys that @row sees. */
-static inline heed_interval heed_job_keys(const heed_job *job, int64_t row)
+static inline heed_interval heed_job_keys(const heed_job *job, const heed_task *task, int64_t row)
 {
     if (!job->masked)
         return (heed_interval){ 0, job->problem->seq_k };
-    return heed_problem_keys(job->problem, job->group == 1 ? row : row / job->group);
+    return heed_problem_keys(job->problem, heed_job_length(job, task),
+                             job->group == 1 ? row : row / job->group);
 }
 
 /* The same within a tile of @keys keys from @first on, and counted from there. */
-static inline heed_interval heed_job_tile_keys(const heed_job *job, int64_t row, int64_t first,
-                                               int64_t keys)
+static inline heed_interval heed_job_tile_keys(const heed_job *job, const heed_task *task,
+                                               int64_t row, int64_t first, int64_t keys)
 {
-    return heed_interval_within(heed_job_keys(job, row), first, keys);
+    return heed_interval_within(heed_job_keys(job, task, row), first, keys);
 }
 
 #define HEED_LOG2_E 1.44269504088896341f

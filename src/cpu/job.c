@@ -36,6 +36,7 @@ static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *
     job->buffers = buffers;
     job->sinks = p->sinks.type == HEED_DATA_NONE ? NULL : buffers->sinks;
     job->starts = p->starts.type == HEED_DATA_NONE ? NULL : buffers->starts;
+    job->lengths = p->lengths.type == HEED_DATA_NONE ? NULL : buffers->lengths;
     if (!plan->program)
         return;
     for (int i = 0; i < plan->program->source_count; i++)
@@ -172,7 +173,7 @@ void heed_sums_add(heed_sums all, heed_sums section, int64_t dim)
 static int64_t first_key(const heed_job *job, const heed_task *task)
 {
     const heed_strides *strides = &job->problem->starts.strides;
-    int64_t key = heed_job_keys(job, task->row_begin).begin;
+    int64_t key = heed_job_keys(job, task, task->row_begin).begin;
     if (!job->starts)
         return key;
     int64_t query = heed_job_place(job, task, task->row_begin).seq;
@@ -224,7 +225,7 @@ static heed_task task_at(const heed_job *job, int64_t index)
     task.row_begin = block * job->cut.block_rows;
     task.row_end = heed_min(task.row_begin + job->cut.block_rows, job->rows);
 
-    int64_t end = heed_job_keys(job, task.row_end - 1).end;
+    int64_t end = heed_job_keys(job, &task, task.row_end - 1).end;
     int64_t begin = heed_min(first_key(job, &task), end) / job->cut.key_tile;
     int64_t tiles = heed_div_up(end, job->cut.key_tile) - begin;
     task.key_begin = (begin + tiles * task.split / job->cut.splits) * job->cut.key_tile;

@@ -382,6 +382,7 @@ static void place_operands(heed_cuda_changes *changes, const heed_plan *plan,
     if (plan->operands) {
         changes->sinks = buffers->sinks;
         changes->starts = buffers->starts;
+        changes->lengths = buffers->lengths;
     }
 }
 

@@ -27,7 +27,11 @@ extern const emulated_kernel changed_naive_all, changed_naive_words, changed_mma
     changed_wgmma_slopes_unaligned, changed_wgmma_slopes_negative, changed_mma_late,
     changed_mma_late_unaligned, changed_naive_lengths, changed_mma_lengths,
     changed_mma_lengths_unaligned, changed_wgmma_lengths, changed_wgmma_lengths_unaligned,
-    changed_wgmma_lengths_negative;
+    changed_wgmma_lengths_negative, changed_mma_lengths_window,
+    changed_mma_lengths_window_unaligned, changed_wgmma_lengths_pair,
+    changed_wgmma_lengths_pair_unaligned, changed_wgmma_lengths_pair_negative,
+    changed_wgmma_lengths_chunk, changed_wgmma_lengths_chunk_unaligned,
+    changed_wgmma_lengths_chunk_negative;
 
 const emulated_change emulated_changed[] = {
     { { &changed_naive_all, &changed_naive_all, NULL },
@@ -116,5 +120,16 @@ const emulated_change emulated_changed[] = {
     { { &changed_wgmma_lengths, &changed_wgmma_lengths_unaligned, &changed_wgmma_lengths_negative },
       "changed_wgmma_lengths",
       "causal=br lengths" },
+    { { &changed_mma_lengths_window, &changed_mma_lengths_window_unaligned, NULL },
+      "changed_mma_lengths_window",
+      "window=40:9 align=br lengths" },
+    { { &changed_wgmma_lengths_pair, &changed_wgmma_lengths_pair_unaligned,
+        &changed_wgmma_lengths_pair_negative },
+      "changed_wgmma_lengths_pair",
+      "lengths visible=k%50!=7" },
+    { { &changed_wgmma_lengths_chunk, &changed_wgmma_lengths_chunk_unaligned,
+        &changed_wgmma_lengths_chunk_negative },
+      "changed_wgmma_lengths_chunk",
+      "chunk=70 align=br lengths starts sinks" },
     { { NULL, NULL, NULL }, NULL, NULL },
 };

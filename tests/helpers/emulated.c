@@ -60,6 +60,7 @@ static void place_operands(heed_cuda_changes *changes, const heed_problem *probl
         changes->sources[i].data = address_of(&operands[i], buffers);
     changes->sinks = buffers->sinks;
     changes->starts = buffers->starts;
+    changes->lengths = buffers->lengths;
 }
 
 /* May operands be read as many elements at a time as the kernel for aligned ones does? */

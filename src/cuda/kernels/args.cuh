@@ -46,6 +46,8 @@ typedef struct heed_cuda_changes {
     long long sink_stride;
     const int *starts; /* of queries, likewise */
     long long start_stride;
+    const int *lengths; /* of batch elements, so far apart */
+    long long length_stride;
     heed_cuda_source sources[HEED_CUDA_SOURCES];
     unsigned *lists;              /* of tiles (tile_list.cuh), each for one block of rows of so */
     heed_cuda_divisor list_heads; /* many key/value heads; */

@@ -102,7 +102,7 @@ HEED_DEVICE void finish(walk *w, state *st)
     normalize(st);
     u32 own = clear_unseen(&w->own, st, given_up(&w->m->args, at, st));
     add_sinks(&w->m->args, at, st);
-    if (HEED_MASKED && HEED_SCHEDULE == 2)
+    if (HEED_MASKED && HEED_SCHEDULE == 2 && CLEANED(at) > 0)
         ptx_mbarrier_arrive(done_barrier());
     store_o(w->m, at, st, w->round, own, w->q);
     store_lse(&w->m->args, at, st, own); /* nothing of O waits for where it is */

@@ -78,7 +78,7 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
     at->tile_full = seen.full_end;
     if (args->splits.value > 1) {
         u32 last = (args->seq_k + (HEED_TILE_KEYS - 1)) / HEED_TILE_KEYS;
-        u32 tiles = (HEED_HIDES_FIRST ? seen.end : last) - seen.begin;
+        u32 tiles = (HEED_HIDES_FIRST || HEED_LENGTHS ? seen.end : last) - seen.begin;
         u32 share = divide(tiles + args->splits.value - 1, args->splits);
         u32 end = seen.begin + (at->split + 1) * share;
         at->tile_begin = seen.begin + at->split * share;
@@ -143,7 +143,7 @@ HEED_DEVICE u32 row_of(const place *at, int mt, int h)
 HEED_DEVICE u32 warp_limit(const heed_cuda_args *args, const place *at)
 {
     u32 row = (SCARCE ? ptx_keep(at->row) : at->row) + at->warp * WARP_ROWS + WARP_ROWS - 1;
-    return visible_keys(args, divide(row, args->group)).end;
+    return batch_keys(args, at->batch, divide(row, args->group)).end;
 }
 
 #endif /* HEED_MMA_PLACE_CUH */

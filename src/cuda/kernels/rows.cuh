@@ -45,59 +45,86 @@ typedef struct key_range {
 #define HEED_STARTS 0
 #endif
 
+/* Has each batch element a number of keys of its own? 2: from which positions are counted, so that
+ * the bounds in the arguments are those of one without keys. */
+#ifndef HEED_LENGTHS
+#define HEED_LENGTHS 0
+#endif
+
 /* Does heed_list() say which tiles steps leave to a block (tile_list.cuh)? */
 #ifndef HEED_LISTS
 #define HEED_LISTS 0
 #endif
 
 /* Are tiles found by what is read, so that the launch ahead must have ended? */
-#define FOUND_LATE (HEED_STARTS || HEED_LISTS)
+#define FOUND_LATE (HEED_STARTS || HEED_LENGTHS || HEED_LISTS)
 
-HEED_DEVICE u32 clip_key(const heed_cuda_args *args, i64 key)
+/* @key, or the nearest one of the first @count; by an address, or kernels without lengths would be
+ * compiled to other code than before those. */
+HEED_DEVICE u32 clip_key(const u32 *count, i64 key)
 {
     if (key < 0)
         return 0;
-    return key < (i64)args->seq_k ? (u32)key : args->seq_k;
+    return key < (i64)*count ? (u32)key : *count;
 }
 
-/* Takes the keys out that are not in the chunk of query @i, if there are chunks. */
-HEED_DEVICE void keep_chunk(const heed_cuda_args *args, u32 i, key_range *keys)
+/* Takes the keys out that are not in the chunk of @position, if there are chunks. */
+HEED_DEVICE void keep_chunk(const heed_cuda_args *args, i64 position, const u32 *count,
+                            key_range *keys)
 {
-    i64 position = i + args->first;
     if (args->chunk.value == 0)
         return;
     u32 begin = position < 0 ? 0 : divide((u32)position, args->chunk) * args->chunk.value;
-    u32 end = position < 0 ? 0 : clip_key(args, (i64)begin + args->chunk.value);
-    begin = clip_key(args, begin);
+    u32 end = position < 0 ? 0 : clip_key(count, (i64)begin + args->chunk.value);
+    begin = clip_key(count, begin);
     keys->begin = keys->begin < begin ? begin : keys->begin;
     keys->end = keys->end < end ? keys->end : end;
     keys->begin = keys->begin < keys->end ? keys->begin : keys->end;
 }
 
-/* The keys that query @i sees. Neither side decreases from one query to the next. */
-HEED_DEVICE key_range visible_keys(const heed_cuda_args *args, u32 i)
+/* The keys that query @i sees of the first *@count, if its position is @more than the arguments say.
+ * Neither side decreases from one query to the next. */
+HEED_DEVICE key_range keys_among(const heed_cuda_args *args, u32 i, const u32 *count, const i64 more)
 {
     key_range keys;
-    keys.begin = HEED_HIDES_FIRST ? clip_key(args, i + args->hidden) : 0;
-    keys.end = HEED_MASKED ? clip_key(args, i + args->visible) : args->seq_k;
+    keys.begin = HEED_HIDES_FIRST ? clip_key(count, i + args->hidden + more) : 0;
+    keys.end = HEED_MASKED ? clip_key(count, i + args->visible + more) : *count;
     if (HEED_CHUNKED)
-        keep_chunk(args, i, &keys);
+        keep_chunk(args, i + args->first + more, count, &keys);
     return keys;
 }
 
-/* Of those the ones that starts leave, of query @i of @batch, which may be beyond the last one. */
+/* Those of query @i of a batch element with all keys. */
+HEED_DEVICE key_range visible_keys(const heed_cuda_args *args, u32 i)
+{
+    return keys_among(args, i, &args->seq_k, 0);
+}
+
+/* Those of query @i of @batch. */
+HEED_DEVICE key_range batch_keys(const heed_cuda_args *args, u32 batch, u32 i)
+{
+#if HEED_LENGTHS
+    const heed_cuda_changes *changes = &args->changes;
+    i64 length = (i32)ptx_ld_operand_4(changes->lengths + batch * changes->length_stride);
+    u32 count = clip_key(&args->seq_k, length);
+    return keys_among(args, i, &count, HEED_LENGTHS == 2 ? (i64)count : 0);
+#else
+    (void)batch;
+    return visible_keys(args, i);
+#endif
+}
+
+/* Of those the ones that starts leave, of query @i, which may be beyond the last one. */
 HEED_DEVICE key_range seen_keys(const heed_cuda_args *args, u32 batch, u32 i)
 {
-    key_range keys = visible_keys(args, i);
+    key_range keys = batch_keys(args, batch, i);
 #if HEED_STARTS
     const heed_cuda_changes *changes = &args->changes;
     i64 query = i < args->seq_q ? i : args->seq_q - 1;
     u32 start = ptx_ld_operand_4(changes->starts + batch * changes->start_stride + query);
-    u32 begin = clip_key(args, (i32)start);
+    u32 begin = clip_key(&args->seq_k, (i32)start);
     keys.begin = keys.begin < begin ? begin : keys.begin;
     keys.begin = keys.begin < keys.end ? keys.begin : keys.end;
-#else
-    (void)batch;
 #endif
     return keys;
 }
@@ -114,8 +141,8 @@ HEED_DEVICE tile_range visible_tiles(const heed_cuda_args *args, u32 batch, u32 
                                      const u32 keys)
 {
     tile_range tiles;
-    tiles.end = (visible_keys(args, divide(last, args->group)).end + (keys - 1)) / keys;
-    tiles.full_end = visible_keys(args, divide(first, args->group)).end / keys;
+    tiles.end = (batch_keys(args, batch, divide(last, args->group)).end + (keys - 1)) / keys;
+    tiles.full_end = batch_keys(args, batch, divide(first, args->group)).end / keys;
     tiles.begin = tiles.full_begin = 0;
     if (HEED_HIDES_FIRST) {
         tiles.begin = seen_keys(args, batch, divide(first, args->group)).begin / keys;
@@ -124,7 +151,6 @@ HEED_DEVICE tile_range visible_tiles(const heed_cuda_args *args, u32 batch, u32 
         if (HEED_STARTS && tiles.full_begin < tiles.begin) /* starts that decrease, against rules */
             tiles.full_begin = tiles.begin;
     }
-    (void)batch;
     return tiles;
 }
 

@@ -275,14 +275,15 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
 {
     place at;
     ring all = { 0, 0 }, next = { 0, 0 };
+    u32 cleaned = 0; /* items */
     at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at.row_group = 0;
     if (FOUND_LATE)
         ptx_griddepcontrol_wait();
     for (u32 round = 0, number; has_item(&m->args, round, number = item_number(round)); round++) {
         find_place(m, &at, number);
-        if (round > 0) { /* the block has begun without bad keys */
-            ptx_mbarrier_wait(done_barrier(), round % 2 ^ 1);
+        if (CLEANED(&at) > 0 && cleaned++ > 0) { /* the block has begun without bad keys */
+            ptx_mbarrier_wait(done_barrier(), cleaned % 2);
             clear_bad(thread);
             ptx_barrier_named(LOADERS_BARRIER, CLEANERS);
         }

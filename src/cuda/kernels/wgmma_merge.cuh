@@ -114,7 +114,7 @@ HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged
     if (PAIR > 1)
         m->lse = merged_lse(args, at);
     if (HEED_MASKED && CLEANED(at) > 0)
-        m->limit = visible_keys(args, divide(row, args->group)).end;
+        m->limit = batch_keys(args, at->batch, divide(row, args->group)).end;
 }
 
 /* Finds the weights of the teams' sums in the result, and the row's maximum and sum of weights. */

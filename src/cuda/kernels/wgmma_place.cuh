@@ -236,7 +236,9 @@ HEED_DEVICE u32 group_barrier(u32 which, u32 buffer)
            (STAGE_BARRIERS * HEED_STAGES + which * HEED_ROW_GROUPS * Q_BUFFERS + buffer) * 8;
 }
 
-/* The results of an item no longer need what loading warps have left beside the tiles. */
+/* The results of an item some of whose tiles were cleaned no longer need what loading warps have
+ * left beside them. Without such tiles nothing would keep the warpgroups from ending two items
+ * before a loading warp looks, to which that is as if they had ended none. */
 HEED_DEVICE u32 done_barrier(void)
 {
     return ptx_shared_base() + BARRIERS_AT +
