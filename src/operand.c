@@ -3,8 +3,6 @@
  */
 #include "operand.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define PAIRS (HEED_ALONG_BATCH | HEED_ALONG_HEAD | HEED_ALONG_QUERY | HEED_ALONG_KEY)
@@ -184,19 +182,6 @@ double heed_operands_bytes(const heed_problem *problem)
 /* Check                                                                      */
 /* -------------------------------------------------------------------------- */
 
-static bool fault_set(heed_fault *fault, heed_part part, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool fault_set(heed_fault *fault, heed_part part, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(fault->text, sizeof fault->text, format, arguments);
-    va_end(arguments);
-    fault->part = part;
-    return true;
-}
-
 static bool operand_fault(const heed_problem *problem, const heed_operand_row *row,
                           const heed_operand *operand, heed_fault *fault)
 {
@@ -204,18 +189,21 @@ static bool operand_fault(const heed_problem *problem, const heed_operand_row *r
     if (operand->type == HEED_DATA_NONE && !operand->along && !s->batch && !s->seq && !s->head)
         return false;
     if ((size_t)operand->type >= TYPES || !(row->types & BIT(operand->type)))
-        return fault_set(fault, row->part, "%s.type is %d (%s), which %s cannot have", row->name,
-                         (int)operand->type, heed_data_name(operand->type), row->name);
+        return heed_fault_set(fault, row->part, "%s.type is %d (%s), which %s cannot have",
+                              row->name, (int)operand->type, heed_data_name(operand->type),
+                              row->name);
     if (operand->along & ~row->may || (operand->along & row->needs) != row->needs)
-        return fault_set(fault, row->part,
-                         "%s.along is %u; it must have the bits of %u, and may have those of %u",
-                         row->name, operand->along, row->needs, row->may);
+        return heed_fault_set(
+            fault, row->part,
+            "%s.along is %u; it must have the bits of %u, and may have those of %u", row->name,
+            operand->along, row->needs, row->may);
     if (s->batch < 0 || s->seq < 0 || s->head < 0)
-        return fault_set(fault, row->part, "%s strides are %lld:%lld:%lld; they must be 0 or more",
-                         row->name, (long long)s->batch, (long long)s->seq, (long long)s->head);
+        return heed_fault_set(fault, row->part,
+                              "%s strides are %lld:%lld:%lld; they must be 0 or more", row->name,
+                              (long long)s->batch, (long long)s->seq, (long long)s->head);
     if (heed_operand_extent(problem, operand) > HEED_EXTENT_MAX)
-        return fault_set(fault, row->part, "%s spans more than %lld elements", row->name,
-                         (long long)HEED_EXTENT_MAX);
+        return heed_fault_set(fault, row->part, "%s spans more than %lld elements", row->name,
+                              (long long)HEED_EXTENT_MAX);
     return false;
 }
 
@@ -238,38 +226,41 @@ static bool array_fault(const heed_problem *problem, int index, heed_fault *faul
     if (array->name[0] == '\0' && memcmp(array, &none, sizeof none) == 0)
         return false;
     if (!is_name(array->name))
-        return fault_set(fault, HEED_PART_ARRAYS,
-                         "arrays[%d].name is \"%.*s\"; it must be 1 to %d letters, digits and '_', "
-                         "no digit first",
-                         index, HEED_ARRAY_NAME_SIZE - 1, array->name, HEED_ARRAY_NAME_SIZE - 1);
+        return heed_fault_set(
+            fault, HEED_PART_ARRAYS,
+            "arrays[%d].name is \"%.*s\"; it must be 1 to %d letters, digits and '_', "
+            "no digit first",
+            index, HEED_ARRAY_NAME_SIZE - 1, array->name, HEED_ARRAY_NAME_SIZE - 1);
     for (int i = 0; i < index; i++)
         if (strcmp(problem->arrays[i].name, array->name) == 0)
-            return fault_set(fault, HEED_PART_ARRAYS, "arrays[%d] and arrays[%d] are both %s", i,
-                             index, array->name);
+            return heed_fault_set(fault, HEED_PART_ARRAYS, "arrays[%d] and arrays[%d] are both %s",
+                                  i, index, array->name);
     if (index > 0 && problem->arrays[index - 1].name[0] == '\0')
-        return fault_set(fault, HEED_PART_ARRAYS, "arrays[%d] is %s, and arrays[%d] is empty",
-                         index, array->name, index - 1);
+        return heed_fault_set(fault, HEED_PART_ARRAYS, "arrays[%d] is %s, and arrays[%d] is empty",
+                              index, array->name, index - 1);
     if (array->type != HEED_DATA_F32 && array->type != HEED_DATA_I32 &&
         array->type != HEED_DATA_BYTES)
-        return fault_set(
+        return heed_fault_set(
             fault, HEED_PART_ARRAYS,
             "the type of array %s is %d (%s); it must be 1 (f32), 4 (i32) or 5 (bytes)",
             array->name, (int)array->type, heed_data_name(array->type));
     if (array->rank < 1 || array->rank > HEED_ARRAY_RANK_MAX)
-        return fault_set(fault, HEED_PART_ARRAYS, "the rank of array %s is %d; it must be 1 to %d",
-                         array->name, array->rank, HEED_ARRAY_RANK_MAX);
+        return heed_fault_set(fault, HEED_PART_ARRAYS,
+                              "the rank of array %s is %d; it must be 1 to %d", array->name,
+                              array->rank, HEED_ARRAY_RANK_MAX);
     for (int i = 0; i < array->rank; i++)
         if (array->size[i] < 1 || __builtin_mul_overflow(count, array->size[i], &count) ||
             count > INT32_MAX)
-            return fault_set(fault, HEED_PART_ARRAYS,
-                             "size %d of array %s is %lld; it must be 1 or more, and the array "
-                             "have at most %d elements",
-                             i, array->name, (long long)array->size[i], INT32_MAX);
+            return heed_fault_set(
+                fault, HEED_PART_ARRAYS,
+                "size %d of array %s is %lld; it must be 1 or more, and the array "
+                "have at most %d elements",
+                i, array->name, (long long)array->size[i], INT32_MAX);
     for (int i = array->rank; i < HEED_ARRAY_RANK_MAX; i++)
         if (array->size[i] != 0)
-            return fault_set(fault, HEED_PART_ARRAYS,
-                             "size %d of array %s is %lld; it must be 0 beyond its rank", i,
-                             array->name, (long long)array->size[i]);
+            return heed_fault_set(fault, HEED_PART_ARRAYS,
+                                  "size %d of array %s is %lld; it must be 0 beyond its rank", i,
+                                  array->name, (long long)array->size[i]);
     return false;
 }
 

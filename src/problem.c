@@ -162,11 +162,7 @@ bool heed_strides_equal(heed_strides a, heed_strides b)
 /* Check                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Writes a fault; returns true, as heed_problem_find_fault() does. */
-static bool fault_set(heed_fault *fault, heed_part part, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool fault_set(heed_fault *fault, heed_part part, const char *format, ...)
+bool heed_fault_set(heed_fault *fault, heed_part part, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -182,15 +178,15 @@ static bool sizes_fault(const heed_problem *problem, heed_fault *fault)
     for (int part = 0; part < HEED_PART_SIZES; part++) {
         int64_t value = heed_problem_size(problem, (heed_part)part);
         if (value < 1 || value > heed_sizes[part].max) {
-            return fault_set(fault, (heed_part)part, "%s is %lld; it must be 1 to %lld",
-                             heed_sizes[part].name, (long long)value,
-                             (long long)heed_sizes[part].max);
+            return heed_fault_set(fault, (heed_part)part, "%s is %lld; it must be 1 to %lld",
+                                  heed_sizes[part].name, (long long)value,
+                                  (long long)heed_sizes[part].max);
         }
     }
     if (problem->heads_q % problem->heads_kv != 0) {
-        return fault_set(fault, HEED_PART_HEADS_KV,
-                         "heads_kv is %lld; it must divide heads_q, which is %lld",
-                         (long long)problem->heads_kv, (long long)problem->heads_q);
+        return heed_fault_set(fault, HEED_PART_HEADS_KV,
+                              "heads_kv is %lld; it must divide heads_q, which is %lld",
+                              (long long)problem->heads_kv, (long long)problem->heads_q);
     }
     return false;
 }
@@ -200,13 +196,14 @@ static bool side_fault(const heed_window *window, unsigned bit, int64_t keys, he
 {
     const char *name = bit == HEED_WINDOW_LEFT ? "left" : "right";
     if (!(window->sides & bit) && keys != 0) {
-        return fault_set(fault, HEED_PART_WINDOW,
-                         "window.%s is %lld; it must be 0 where window.sides has no HEED_WINDOW_%s",
-                         name, (long long)keys, bit == HEED_WINDOW_LEFT ? "LEFT" : "RIGHT");
+        return heed_fault_set(
+            fault, HEED_PART_WINDOW,
+            "window.%s is %lld; it must be 0 where window.sides has no HEED_WINDOW_%s", name,
+            (long long)keys, bit == HEED_WINDOW_LEFT ? "LEFT" : "RIGHT");
     }
     if (keys < 0 || keys > HEED_SIZE_MAX) {
-        return fault_set(fault, HEED_PART_WINDOW, "window.%s is %lld; it must be 0 to %lld", name,
-                         (long long)keys, (long long)HEED_SIZE_MAX);
+        return heed_fault_set(fault, HEED_PART_WINDOW, "window.%s is %lld; it must be 0 to %lld",
+                              name, (long long)keys, (long long)HEED_SIZE_MAX);
     }
     return false;
 }
@@ -215,28 +212,30 @@ static bool mask_fault(const heed_problem *problem, heed_fault *fault)
 {
     const heed_window *window = &problem->window;
     if ((unsigned)problem->mask > (unsigned)HEED_MASK_CAUSAL_BOTTOM_RIGHT) {
-        return fault_set(fault, HEED_PART_MASK,
-                         "mask is %d; it must be 0 (none), 1 (top left) or 2 (bottom right)",
-                         (int)problem->mask);
+        return heed_fault_set(fault, HEED_PART_MASK,
+                              "mask is %d; it must be 0 (none), 1 (top left) or 2 (bottom right)",
+                              (int)problem->mask);
     }
     if ((unsigned)problem->align > (unsigned)HEED_ALIGN_BOTTOM_RIGHT) {
-        return fault_set(fault, HEED_PART_ALIGN,
-                         "align is %d; it must be 0 (top left) or 1 (bottom right)",
-                         (int)problem->align);
+        return heed_fault_set(fault, HEED_PART_ALIGN,
+                              "align is %d; it must be 0 (top left) or 1 (bottom right)",
+                              (int)problem->align);
     }
     if (problem->align == HEED_ALIGN_BOTTOM_RIGHT && problem->mask == HEED_MASK_CAUSAL_TOP_LEFT) {
-        return fault_set(fault, HEED_PART_ALIGN,
-                         "align is 1 (bottom right) and mask is 1 (top left); with a causal mask "
-                         "align must be that of the mask, or 0");
+        return heed_fault_set(
+            fault, HEED_PART_ALIGN,
+            "align is 1 (bottom right) and mask is 1 (top left); with a causal mask "
+            "align must be that of the mask, or 0");
     }
     if (window->sides > (HEED_WINDOW_LEFT | HEED_WINDOW_RIGHT)) {
-        return fault_set(fault, HEED_PART_WINDOW,
-                         "window.sides is %u; it must be 0 to 3, the sum of 1 (left) and 2 (right)",
-                         window->sides);
+        return heed_fault_set(
+            fault, HEED_PART_WINDOW,
+            "window.sides is %u; it must be 0 to 3, the sum of 1 (left) and 2 (right)",
+            window->sides);
     }
     if (problem->chunk < 0 || problem->chunk > HEED_SIZE_MAX) {
-        return fault_set(fault, HEED_PART_CHUNK, "chunk is %lld; it must be 0 to %lld",
-                         (long long)problem->chunk, (long long)HEED_SIZE_MAX);
+        return heed_fault_set(fault, HEED_PART_CHUNK, "chunk is %lld; it must be 0 to %lld",
+                              (long long)problem->chunk, (long long)HEED_SIZE_MAX);
     }
     return side_fault(window, HEED_WINDOW_LEFT, window->left, fault) ||
            side_fault(window, HEED_WINDOW_RIGHT, window->right, fault);
@@ -254,11 +253,11 @@ static bool expressions_fault(const heed_problem *problem, heed_fault *fault)
         char why[128];
         size_t at = 0;
         if (strnlen(all[i].text, HEED_EXPRESSION_SIZE) == HEED_EXPRESSION_SIZE)
-            return fault_set(fault, all[i].part, "%s has no end within %d characters", all[i].name,
-                             HEED_EXPRESSION_SIZE);
+            return heed_fault_set(fault, all[i].part, "%s has no end within %d characters",
+                                  all[i].name, HEED_EXPRESSION_SIZE);
         if (heed_expression_check(problem, all[i].text, all[i].kind, why, sizeof why, &at))
             continue;
-        fault_set(fault, all[i].part, "%s: %s", all[i].name, why);
+        heed_fault_set(fault, all[i].part, "%s: %s", all[i].name, why);
         fault->at = at;
         return true;
     }
@@ -268,34 +267,36 @@ static bool expressions_fault(const heed_problem *problem, heed_fault *fault)
 static bool options_fault(const heed_problem *problem, heed_fault *fault)
 {
     if (problem->pass != HEED_FORWARD) {
-        return fault_set(fault, HEED_PART_PASS, "pass is %d; it must be 0 (forward)",
-                         (int)problem->pass);
+        return heed_fault_set(fault, HEED_PART_PASS, "pass is %d; it must be 0 (forward)",
+                              (int)problem->pass);
     }
     if (heed_type_size(problem->type) == 0) {
-        return fault_set(fault, HEED_PART_TYPE,
-                         "type is %d; it must be 0 (f32), 1 (f16) or 2 (bf16)", (int)problem->type);
+        return heed_fault_set(fault, HEED_PART_TYPE,
+                              "type is %d; it must be 0 (f32), 1 (f16) or 2 (bf16)",
+                              (int)problem->type);
     }
     if (mask_fault(problem, fault) || heed_operands_fault(problem, fault) ||
         expressions_fault(problem, fault))
         return true;
     if (problem->softcap != 0 && !(isfinite(problem->softcap) && problem->softcap > 0)) {
-        return fault_set(fault, HEED_PART_SOFTCAP,
-                         "softcap is %g; it must be finite and positive, or 0 for none",
-                         (double)problem->softcap);
+        return heed_fault_set(fault, HEED_PART_SOFTCAP,
+                              "softcap is %g; it must be finite and positive, or 0 for none",
+                              (double)problem->softcap);
     }
     if ((unsigned)problem->accumulate > (unsigned)HEED_ACC_F16) {
-        return fault_set(fault, HEED_PART_ACCUMULATE,
-                         "accumulate is %d; it must be 0 (f32) or 1 (f16)",
-                         (int)problem->accumulate);
+        return heed_fault_set(fault, HEED_PART_ACCUMULATE,
+                              "accumulate is %d; it must be 0 (f32) or 1 (f16)",
+                              (int)problem->accumulate);
     }
     if (problem->accumulate == HEED_ACC_F16 && problem->type != HEED_F16) {
-        return fault_set(fault, HEED_PART_ACCUMULATE,
-                         "accumulate is 1 (f16) and type is %s; with that type it must be 0 (f32)",
-                         heed_type_name(problem->type));
+        return heed_fault_set(
+            fault, HEED_PART_ACCUMULATE,
+            "accumulate is 1 (f16) and type is %s; with that type it must be 0 (f32)",
+            heed_type_name(problem->type));
     }
     if (!isfinite(problem->scale)) {
-        return fault_set(fault, HEED_PART_SCALE, "scale is %g; it must be finite",
-                         (double)problem->scale);
+        return heed_fault_set(fault, HEED_PART_SCALE, "scale is %g; it must be finite",
+                              (double)problem->scale);
     }
     return false;
 }
@@ -353,14 +354,15 @@ static bool tensor_fault(const heed_tensor *tensor, heed_part part, heed_fault *
     const heed_strides *s = &tensor->strides;
     const char *name = tensor->role->name;
     if (s->batch < 0 || s->seq < 0 || s->head < 0) {
-        return fault_set(fault, part, "%s strides are %lld:%lld:%lld; they must be 0 or more", name,
-                         (long long)s->batch, (long long)s->seq, (long long)s->head);
+        return heed_fault_set(fault, part, "%s strides are %lld:%lld:%lld; they must be 0 or more",
+                              name, (long long)s->batch, (long long)s->seq, (long long)s->head);
     }
     if (count_elements(tensor) < 0) {
-        return fault_set(fault, tensor->role->seq,
-                         "%s has %lld x %lld x %lld x %lld elements; the limit is %lld", name,
-                         (long long)tensor->batch, (long long)tensor->seq, (long long)tensor->heads,
-                         (long long)tensor->dim, (long long)HEED_EXTENT_MAX);
+        return heed_fault_set(fault, tensor->role->seq,
+                              "%s has %lld x %lld x %lld x %lld elements; the limit is %lld", name,
+                              (long long)tensor->batch, (long long)tensor->seq,
+                              (long long)tensor->heads, (long long)tensor->dim,
+                              (long long)HEED_EXTENT_MAX);
     }
     if (strides_zero(*s))
         return false; /* dense */
@@ -369,16 +371,17 @@ static bool tensor_fault(const heed_tensor *tensor, heed_part part, heed_fault *
     int64_t extent = tensor->dim;
     for (int i = 0; i < count; i++) {
         if (tensor->role->output && dimensions[i].stride < extent) {
-            return fault_set(
+            return heed_fault_set(
                 fault, part,
                 "%s strides %lld:%lld:%lld overlap: a stride of %lld must be %lld or more", name,
                 (long long)s->batch, (long long)s->seq, (long long)s->head,
                 (long long)dimensions[i].stride, (long long)extent);
         }
         if (!extent_add(&extent, &dimensions[i])) {
-            return fault_set(fault, part, "%s strides %lld:%lld:%lld span more than %lld elements",
-                             name, (long long)s->batch, (long long)s->seq, (long long)s->head,
-                             (long long)HEED_EXTENT_MAX);
+            return heed_fault_set(fault, part,
+                                  "%s strides %lld:%lld:%lld span more than %lld elements", name,
+                                  (long long)s->batch, (long long)s->seq, (long long)s->head,
+                                  (long long)HEED_EXTENT_MAX);
         }
     }
     return false;

@@ -52,6 +52,10 @@ typedef struct heed_fault {
     char text[192]; /* names field, value and limit */
 } heed_fault;
 
+/* Writes a fault; returns true, as heed_problem_find_fault() does. */
+bool heed_fault_set(heed_fault *fault, heed_part part, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Name of a size as in heed.h, its limit, and where it is in the struct. */
 typedef struct heed_size {
     const char *name;

@@ -126,7 +126,7 @@ static void test_honest(void **state)
 /* Operands reach a candidate that says it takes them; another one cannot do such a problem. */
 static void test_operands(void **state)
 {
-    static float vectors[16], o[16], bias[] = { 0, 0, 0, 5 }, sinks[] = { 0, 6 };
+    static float vectors[2 * 3 * 4], o[16], bias[] = { 0, 0, 0, 5 }, sinks[] = { 0, 6 };
     static int32_t array[] = { 0, 0, 0, 0, 9 };
     const uint32_t shown[] = { 4 };
     const heed_buffers buffers = { .size = sizeof buffers,
