@@ -30,6 +30,11 @@
  *  - With lengths, batch element b has the keys j < lengths[b] alone, 0 to seq_k of them. Nothing
  *    else of K and V is looked at. Bottom right is then p = i + lengths[b] - seq_q: the last query
  *    stands at the last key.
+ *  - With pages, K and V are pools of pages that hold the keys of one batch element each, page keys
+ *    a page: K is [pages, page, heads_kv, dim_qk], and its batch stride that between pages. Key j
+ * of batch element b is key j % page of page table[b][j / page]. Entries that no key below the
+ * length needs are not looked at. (FlashAttention's page_table, vLLM's block_table; the order
+ * [pages, heads_kv, page, dim] is a matter of strides.)
  *  - A logit is made in this order, from t = scale * q.k: t = softcap * tanh(t / softcap);
  *    t + bias; t - slope * |p - j| (ALiBi); the expression score; then keys that are hidden are
  *    taken out: by the mask, by lengths, by starts (keys below the query's start, which must not
@@ -203,6 +208,8 @@ typedef enum heed_accumulate {
 #define HEED_EXTENT_MAX \
     ((int64_t)1 << 46) /* elements of one tensor, and from its first to its last */
 
+#define HEED_PAGE_MAX 1024 /* keys of a page */
+
 /* Distances, in elements, between neighbours along three of a tensor's dimensions. The elements
  * of one head vector are contiguous.
  *
@@ -221,13 +228,14 @@ typedef struct heed_strides {
     int64_t head;
 } heed_strides;
 
-/* Dimensions that an operand may have, in this order: [batch, heads_q, seq_q, seq_k]. Along the
- * others it is the same everywhere. */
+/* Dimensions that an operand may have, in this order: [batch, heads_q, seq_q, seq_k or pages].
+ * Along the others it is the same everywhere. */
 enum {
     HEED_ALONG_BATCH = 1,
     HEED_ALONG_HEAD = 2,
     HEED_ALONG_QUERY = 4,
-    HEED_ALONG_KEY = 8
+    HEED_ALONG_KEY = 8,
+    HEED_ALONG_PAGE = 16 /* seq_k / page of them; of the page table alone */
 };
 
 /* Element types of operands. */
@@ -298,6 +306,10 @@ typedef struct heed_problem {
     char score[HEED_EXPRESSION_SIZE];   /* "": none */
     char visible[HEED_EXPRESSION_SIZE];
     heed_operand lengths; /* i32, along batch */
+    int64_t page;         /* keys of a page, 1 to HEED_PAGE_MAX, a divisor of seq_k; 0: no pages */
+    int64_t pages;        /* in the pools of K and V; 0: batch * seq_k / page */
+    heed_operand table; /* i32, along batch and pages, where there are pages: numbers of pages, each
+                           0 to pages - 1, which is the caller's duty */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -332,6 +344,8 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     starts=DIMS   each query's first key, along DIMS: q or bq; starts: bq
  *     shown=T:DIMS  a mask of type T (bytes, bits), DIMS as of a bias
  *     lengths       the number of keys of each batch element
+ *     paged=N/M     K and V in M pages of N keys, by a page table; paged=N: as many as are needed
+ *     table=b@B:0:0 the page table's batch stride, where it is not seq_k / N
  *     array=NAME:T:SIZES
  *                   an array that expressions read: T is f32, i32 or bytes, SIZES are up to three
  *                   numbers with x between them; may be given up to four times
@@ -591,8 +605,8 @@ HEED_API size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size
 typedef struct heed_buffers {
     size_t size;   /* sizeof(heed_buffers) */
     const void *q; /* [batch, seq_q, heads_q, dim_qk] at the problem's strides */
-    const void *k; /* [batch, seq_k, heads_kv, dim_qk] */
-    const void *v; /* [batch, seq_k, heads_kv, dim_v] */
+    const void *k; /* [batch, seq_k, heads_kv, dim_qk], or [pages, page, heads_kv, dim_qk] */
+    const void *v; /* [batch, seq_k, heads_kv, dim_v], likewise */
     void *o;    /* [batch, seq_q, heads_q, dim_v]: only its elements are written, never the gaps */
     float *lse; /* [batch, heads_q, seq_q], dense; NULL: not wanted */
     void *workspace;       /* aligned to HEED_ALIGNMENT; may be NULL if the plan needs none */
@@ -607,6 +621,7 @@ typedef struct heed_buffers {
     const void *shown;  /* [batch, heads_q, seq_q, seq_k] */
     const void *arrays[HEED_ARRAYS_MAX];
     const void *lengths; /* [batch] */
+    const void *table;   /* [batch, seq_k / page] */
 } heed_buffers;
 
 /* heed_execute() computes O, and LSE if wanted, from Q, K and V. It allocates nothing. One plan may

@@ -200,11 +200,11 @@ void heed_mask_normalize(heed_problem *problem);
 int64_t heed_problem_most_keys(const heed_problem *problem);
 /* Query-key pairs of one head where the query sees the key. */
 int64_t heed_problem_pairs(const heed_problem *problem);
-/* The keys that query @i sees of the first @count ones, which are all that its batch element has.
- * Neither side decreases from one query to the next, so what a block
- * of queries looks at lies between the first one's begin and the last one's end, and all of its
- * queries see what lies between the last one's begin and the first one's end. */
-heed_interval heed_problem_keys(const heed_problem *problem, int64_t count, int64_t i);
+/* The keys that query @i sees where its batch element has @length of them. Neither side decreases
+ * from one query to the next, so what a block of queries looks at lies between the first one's
+ * begin and the last one's end, and all of its queries see what lies between the last one's begin
+ * and the first one's end. */
+heed_interval heed_problem_keys(const heed_problem *problem, int64_t length, int64_t i);
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b);
 
 /* Query heads that share a key/value head. */

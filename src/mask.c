@@ -75,9 +75,9 @@ bool heed_problem_hides_first(const heed_problem *problem)
     return problem->window.sides & HEED_WINDOW_LEFT || problem->chunk != 0;
 }
 
-heed_interval heed_problem_keys(const heed_problem *problem, int64_t count, int64_t i)
+heed_interval heed_problem_keys(const heed_problem *problem, int64_t length, int64_t i)
 {
-    heed_view view = view_of(problem, count);
+    heed_view view = view_of(problem, length);
     int64_t position = i + view.first;
     heed_interval keys = { position - view.left, position + view.right + 1 };
     if (view.chunk) {
@@ -85,6 +85,7 @@ heed_interval heed_problem_keys(const heed_problem *problem, int64_t count, int6
         keys.begin = most(keys.begin, begin);
         keys.end = least(keys.end, begin + view.chunk);
     }
+    int64_t count = clip(length, 0, problem->seq_k);
     return (heed_interval){ clip(keys.begin, 0, count), clip(keys.end, 0, count) };
 }
 

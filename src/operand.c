@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define PAIRS (HEED_ALONG_BATCH | HEED_ALONG_HEAD | HEED_ALONG_QUERY | HEED_ALONG_KEY)
+#define TABLE (HEED_ALONG_BATCH | HEED_ALONG_PAGE)
 #define BIT(type) (1U << (type))
 #define FLOATS (BIT(HEED_DATA_F32) | BIT(HEED_DATA_F16) | BIT(HEED_DATA_BF16))
 #define PLACES(field) offsetof(heed_problem, field), offsetof(heed_buffers, field)
@@ -23,9 +24,11 @@ const heed_operand_row heed_operand_rows[HEED_OPERANDS] = {
       HEED_DATA_NONE, HEED_ALONG_KEY, PAIRS, PAIRS },
     { "lengths", "lengths", HEED_PART_LENGTHS, PLACES(lengths), BIT(HEED_DATA_I32), HEED_DATA_I32,
       HEED_ALONG_BATCH, HEED_ALONG_BATCH, HEED_ALONG_BATCH },
+    { "table", "table", HEED_PART_TABLE, PLACES(table), BIT(HEED_DATA_I32), HEED_DATA_I32, TABLE,
+      TABLE, TABLE },
 };
 
-const char heed_along_letters[] = "bhqk";
+const char heed_along_letters[] = "bhqkp";
 
 static const struct {
     const char *name;
@@ -66,6 +69,13 @@ heed_operand *heed_problem_operand_of(heed_problem *problem, int index)
     return (heed_operand *)(void *)((char *)problem + heed_operand_rows[index].operand);
 }
 
+int64_t heed_problem_pages(const heed_problem *problem)
+{
+    if (problem->page == 0 || problem->pages != 0)
+        return problem->pages;
+    return problem->batch * (problem->seq_k / problem->page);
+}
+
 bool heed_problem_has_operands(const heed_problem *problem)
 {
     bool any = problem->softcap != 0 || problem->score[0] || problem->visible[0];
@@ -78,13 +88,21 @@ bool heed_problem_has_operands(const heed_problem *problem)
 /* Strides                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* Elements along one dimension; words of bits along the last. */
+/* Elements along the last dimension, words of bits. */
+static int64_t row_size(const heed_problem *problem, const heed_operand *operand)
+{
+    if (operand->along & HEED_ALONG_PAGE)
+        return problem->seq_k / (problem->page > 0 ? problem->page : 1);
+    if (!(operand->along & HEED_ALONG_KEY))
+        return 1;
+    return operand->type == HEED_DATA_BITS ? heed_div_up(problem->seq_k, 32) : problem->seq_k;
+}
+
+/* Elements along one of the others. */
 static int64_t size_along(const heed_problem *problem, const heed_operand *operand, unsigned bit)
 {
     if (!(operand->along & bit))
         return 1;
-    if (bit == HEED_ALONG_KEY)
-        return operand->type == HEED_DATA_BITS ? heed_div_up(problem->seq_k, 32) : problem->seq_k;
     return bit == HEED_ALONG_BATCH  ? problem->batch
            : bit == HEED_ALONG_HEAD ? problem->heads_q
                                     : problem->seq_q;
@@ -109,7 +127,7 @@ static int64_t *stride_of(heed_strides *strides, size_t i)
 heed_strides heed_operand_dense(const heed_problem *problem, const heed_operand *operand)
 {
     heed_strides strides = { 0, 0, 0 };
-    int64_t distance = size_along(problem, operand, HEED_ALONG_KEY);
+    int64_t distance = row_size(problem, operand);
     for (size_t i = 0; i < ORDER; i++) {
         if (!(operand->along & order[i].bit))
             continue;
@@ -129,7 +147,7 @@ static heed_strides strides_of(const heed_problem *problem, const heed_operand *
 int64_t heed_operand_extent(const heed_problem *problem, const heed_operand *operand)
 {
     heed_strides strides = strides_of(problem, operand);
-    int64_t extent = size_along(problem, operand, HEED_ALONG_KEY);
+    int64_t extent = row_size(problem, operand);
     for (size_t i = 0; i < ORDER; i++) {
         int64_t span;
         if (__builtin_mul_overflow(size_along(problem, operand, order[i].bit) - 1,
@@ -144,7 +162,7 @@ int64_t heed_operand_extent(const heed_problem *problem, const heed_operand *ope
 static double distinct(const heed_problem *problem, const heed_operand *operand)
 {
     heed_strides strides = strides_of(problem, operand);
-    double count = (double)size_along(problem, operand, HEED_ALONG_KEY);
+    double count = (double)row_size(problem, operand);
     for (size_t i = 0; i < ORDER; i++)
         if (*stride_of(&strides, i) != 0)
             count *= (double)size_along(problem, operand, order[i].bit);
@@ -264,8 +282,39 @@ static bool array_fault(const heed_problem *problem, int index, heed_fault *faul
     return false;
 }
 
+static bool pages_fault(const heed_problem *problem, heed_fault *fault)
+{
+    bool table = problem->table.type != HEED_DATA_NONE;
+    if (problem->page < 0 || problem->page > HEED_PAGE_MAX)
+        return heed_fault_set(fault, HEED_PART_PAGE, "page is %lld; it must be 0 to %d",
+                              (long long)problem->page, HEED_PAGE_MAX);
+    if (problem->page == 0 && (table || problem->pages != 0))
+        return heed_fault_set(fault, table ? HEED_PART_TABLE : HEED_PART_PAGE,
+                              "page is 0; with %s it must be 1 to %d",
+                              table ? "a page table" : "a number of pages", HEED_PAGE_MAX);
+    if (problem->page > 0 && !table)
+        return heed_fault_set(fault, HEED_PART_PAGE,
+                              "table.type is 0 (none); with pages it must be 4 (i32)");
+    if (problem->page > 0 && problem->seq_k % problem->page != 0)
+        return heed_fault_set(fault, HEED_PART_PAGE,
+                              "page is %lld; it must divide seq_k, which is %lld",
+                              (long long)problem->page, (long long)problem->seq_k);
+    if (problem->pages < 0 || problem->pages > INT32_MAX)
+        return heed_fault_set(fault, HEED_PART_PAGE, "pages is %lld; it must be 0 to %d",
+                              (long long)problem->pages, INT32_MAX);
+    if (problem->page > 0 && heed_problem_pages(problem) > INT32_MAX)
+        return heed_fault_set(
+            fault, HEED_PART_PAGE,
+            "pages is 0, which stands for %lld, batch * seq_k / page; the limit is "
+            "%d",
+            (long long)heed_problem_pages(problem), INT32_MAX);
+    return false;
+}
+
 bool heed_operands_fault(const heed_problem *problem, heed_fault *fault)
 {
+    if (pages_fault(problem, fault))
+        return true;
     for (int i = 0; i < HEED_OPERANDS; i++)
         if (operand_fault(problem, &heed_operand_rows[i], heed_problem_operand(problem, i), fault))
             return true;

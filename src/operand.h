@@ -26,6 +26,7 @@ enum {
     HEED_OPERAND_STARTS,
     HEED_OPERAND_SHOWN,
     HEED_OPERAND_LENGTHS,
+    HEED_OPERAND_TABLE,
     HEED_OPERANDS
 };
 extern const heed_operand_row heed_operand_rows[HEED_OPERANDS];
@@ -69,6 +70,9 @@ int64_t heed_array_elements(const heed_array *array);
  * intervals, or adds sinks. */
 bool heed_problem_has_operands(const heed_problem *problem);
 
+/* heed_problem_pages() returns the number of pages, also where it is not written out. */
+int64_t heed_problem_pages(const heed_problem *problem);
+
 /* heed_operands_bytes() returns the bytes of the operands and arrays of a problem that must be read
  * at least: elements of pairs that no query sees by its interval are not. */
 double heed_operands_bytes(const heed_problem *problem);
@@ -88,7 +92,7 @@ static inline bool heed_is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* The letters of dimensions, in their order: "bhqk". */
+/* The letters of dimensions, in their order: "bhqkp". */
 extern const char heed_along_letters[];
 
 #endif /* HEED_OPERAND_H */

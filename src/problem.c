@@ -93,9 +93,10 @@ static heed_strides strides_of(const heed_problem *problem, int role)
 heed_tensor heed_problem_tensor(const heed_problem *problem, int role)
 {
     const heed_role_row *row = &heed_roles[role];
+    const bool paged = problem->page > 0 && row->seq == HEED_PART_SEQ_K;
     return (heed_tensor){ .role = row,
-                          .batch = problem->batch,
-                          .seq = heed_problem_size(problem, row->seq),
+                          .batch = paged ? heed_problem_pages(problem) : problem->batch,
+                          .seq = paged ? problem->page : heed_problem_size(problem, row->seq),
                           .heads = heed_problem_size(problem, row->heads),
                           .dim = heed_problem_size(problem, row->dim),
                           .strides = strides_of(problem, role) };
@@ -430,6 +431,7 @@ void heed_problem_normalize_own(heed_problem *problem)
     if (problem->scale == 0.0F)
         problem->scale = heed_scale_default(problem->dim_qk);
     heed_mask_normalize(problem);
+    problem->pages = heed_problem_pages(problem);
     heed_operands_normalize(problem);
     heed_expression_squeeze(problem->score);
     heed_expression_squeeze(problem->visible);
@@ -469,7 +471,7 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
            a->accumulate == b->accumulate && a->align == b->align &&
            a->window.sides == b->window.sides && a->window.left == b->window.left &&
            a->window.right == b->window.right && a->chunk == b->chunk && a->softcap == b->softcap &&
-           heed_operands_equal(a, b);
+           a->page == b->page && a->pages == b->pages && heed_operands_equal(a, b);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -486,6 +488,15 @@ double heed_problem_flops(const heed_problem *caller)
     return heads * per_pair * (double)heed_problem_pairs(problem);
 }
 
+/* The share of a pool's pages that the keys may be in, 1 of other tensors. */
+static double used_pages(const heed_problem *problem, const heed_tensor *tensor)
+{
+    double needed = (double)problem->batch * (double)problem->seq_k;
+    double there = (double)tensor->batch * (double)tensor->seq;
+    bool paged = problem->page > 0 && tensor->role->seq == HEED_PART_SEQ_K;
+    return paged && needed < there ? needed / there : 1;
+}
+
 double heed_problem_bytes(const heed_problem *caller)
 {
     heed_problem own, *problem = &own;
@@ -498,6 +509,7 @@ double heed_problem_bytes(const heed_problem *caller)
         double distinct = (double)tensor.dim;
         distinct *= strides.batch == 0 ? 1.0 : (double)tensor.batch;
         distinct *= strides.seq == 0 ? 1.0 : (double)tensor.seq;
+        distinct *= used_pages(problem, &tensor);
         distinct *= strides.head == 0 ? 1.0 : (double)tensor.heads;
         elements += distinct;
     }

@@ -23,7 +23,7 @@
 
 heed_status heed_parse_fail(const heed_parser *p, const char *at, const char *format, ...)
 {
-    char reason[256];
+    char reason[320];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
@@ -76,6 +76,8 @@ static const struct {
     { HEED_PART_STARTS, "the starts", NULL },
     { HEED_PART_SHOWN, "shown", NULL },
     { HEED_PART_LENGTHS, "the lengths", NULL },
+    { HEED_PART_PAGE, "the pages", NULL },
+    { HEED_PART_TABLE, "the page table", NULL },
     { HEED_PART_SCORE, "score", NULL },
     { HEED_PART_VISIBLE, "visible", NULL },
     { HEED_PART_SCALE, "the scale", NULL },
@@ -102,11 +104,13 @@ static heed_status fail_unknown(const heed_parser *p)
         return heed_parse_fail(p, p->word, "unknown word \"%.*s\"; did you mean %s?", length,
                                p->word, nearest);
     }
-    return heed_parse_fail(
-        p, p->word,
-        "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal causal=tl "
-        "causal=br window=L:R chunk=N align=A scale=X acc=f16 layout=L q= k= v= o=B:S:H",
-        length, p->word);
+    return heed_parse_fail(p, p->word,
+                           "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal "
+                           "causal= align= window= "
+                           "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
+                           "array= score= visible= "
+                           "scale= acc= layout= q= k= v= o=",
+                           length, p->word);
 }
 
 static heed_status fail_twice(const heed_parser *p, const heed_word *word)
@@ -230,7 +234,10 @@ static heed_status check_problem(const heed_parser *p)
     heed_fault fault;
     if (!heed_problem_find_fault(&p->problem, &fault))
         return HEED_OK;
-    return heed_parse_fail(p, p->where[fault.part] + fault.at, "%s", fault.text);
+    const char *at = p->where[fault.part];
+    if (at == NULL) /* the page table has no word of its own */
+        at = p->where[HEED_PART_PAGE];
+    return heed_parse_fail(p, at + fault.at, "%s", fault.text);
 }
 
 heed_status heed_problem_parse_sized(heed_problem *problem, size_t size, const char *spec)

@@ -44,15 +44,27 @@ static bool needs_alignment(const heed_problem *problem)
            (problem->seq_q != problem->seq_k || problem->lengths.type != HEED_DATA_NONE);
 }
 
+static void print_pages(heed_text *text, const heed_problem *problem)
+{
+    heed_text_add(text, " paged=%lld", (long long)problem->page);
+    if (problem->page == 0 || problem->pages != problem->batch * (problem->seq_k / problem->page))
+        heed_text_add(text, "/%lld", (long long)problem->pages);
+}
+
 static void print_operand(heed_text *text, const heed_problem *problem, int index)
 {
     const heed_operand_row *row = &heed_operand_rows[index];
     const heed_operand *operand = heed_problem_operand(problem, index);
-    unsigned along = operand->along & ~(row->needs & HEED_ALONG_KEY);
+    unsigned along = operand->along & ~(row->needs & (HEED_ALONG_KEY | HEED_ALONG_PAGE));
     heed_strides dense = heed_operand_dense(problem, operand);
     bool typed = row->type == HEED_DATA_NONE;
     if (operand->type == HEED_DATA_NONE)
         return;
+    if (index == HEED_OPERAND_TABLE) { /* there is one wherever there are pages */
+        print_pages(text, problem);
+        if (heed_strides_equal(operand->strides, dense))
+            return;
+    }
     heed_text_add(text, " %s=%s%s", row->word, typed ? heed_data_name(operand->type) : "",
                   typed ? ":" : "");
     for (int i = 0; heed_along_letters[i] != '\0'; i++)

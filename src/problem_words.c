@@ -152,6 +152,23 @@ static heed_status read_chunk(heed_parser *p, const heed_word *word, const char 
     return status == HEED_OK ? expect_end(p, value) : status;
 }
 
+/* Reads N or N/M. */
+static heed_status read_paged(heed_parser *p, const heed_word *word, const char *value)
+{
+    heed_problem *problem = &p->problem;
+    (void)word;
+    heed_status status = read_number(p, &value, "page", 1, HEED_PAGE_MAX, &problem->page);
+    if (status == HEED_OK && *value == '/') {
+        value++;
+        status = read_number(p, &value, "pages", 1, INT32_MAX, &problem->pages);
+    }
+    if (problem->table.type == HEED_DATA_NONE) {
+        problem->table.type = HEED_DATA_I32;
+        problem->table.along = HEED_ALONG_BATCH | HEED_ALONG_PAGE;
+    }
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
 static heed_status read_scale(heed_parser *p, const heed_word *word, const char *value)
 {
     (void)word;
@@ -277,7 +294,8 @@ static heed_status read_operand(heed_parser *p, const heed_word *word, const cha
     if (value < p->end && *value != '@') {
         if (row->type == HEED_DATA_NONE && *value++ != ':')
             return heed_parse_fail(p, value - 1, "unexpected '%c'", value[-1]);
-        operand->along = read_along(&value, p->end) | (row->needs & HEED_ALONG_KEY);
+        operand->along = read_along(&value, p->end) |
+                         (row->needs & (HEED_ALONG_KEY | HEED_ALONG_PAGE));
     }
     heed_status status = read_operand_strides(p, &value, &operand->strides);
     return status == HEED_OK ? expect_end(p, value) : status;
@@ -360,6 +378,8 @@ static const heed_word words[] = {
     { "shown=", HEED_PART_SHOWN, read_operand, HEED_OPERAND_SHOWN },
     { "lengths", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS },
     { "lengths=", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS },
+    { "paged=", HEED_PART_PAGE, read_paged, 0 },
+    { "table=", HEED_PART_TABLE, read_operand, HEED_OPERAND_TABLE },
     { "array=", HEED_PART_ARRAYS, read_array, 0 },
     { "score=", HEED_PART_SCORE, read_expression, 0 },
     { "visible=", HEED_PART_VISIBLE, read_expression, 0 },

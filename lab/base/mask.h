@@ -43,7 +43,21 @@ static inline bool lab_masks_alike(const heed_problem *a, const heed_problem *b)
 static inline bool lab_has_operands(const heed_problem *p)
 {
     return p->softcap != 0 || p->bias.type || p->slopes.type || p->sinks.type || p->starts.type ||
-           p->shown.type || p->lengths.type || p->score[0] || p->visible[0];
+           p->shown.type || p->lengths.type || p->table.type || p->score[0] || p->visible[0];
+}
+
+/* The same problem with dense tensors K and V that are not in pages. */
+static inline heed_problem lab_without_pages(const heed_problem *problem)
+{
+    heed_problem dense = *problem;
+    if (problem->page == 0)
+        return dense;
+    dense.page = dense.pages = 0;
+    dense.table = (heed_operand){ 0 };
+    const int64_t k = problem->heads_kv * problem->dim_qk, v = problem->heads_kv * problem->dim_v;
+    dense.k = (heed_strides){ problem->seq_k * k, k, problem->dim_qk };
+    dense.v = (heed_strides){ problem->seq_k * v, v, problem->dim_v };
+    return dense;
 }
 
 #endif /* LAB_MASK_H */

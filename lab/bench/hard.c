@@ -54,6 +54,7 @@ enum {
 typedef struct place {
     const heed_problem *problem;
     void *const *data;
+    const void *table; /* of pages, if there is one */
     uint64_t lot;
     int64_t row;
     int64_t query; /* index of the first element of the row's vector of Q ... */
@@ -211,8 +212,10 @@ static int64_t first_seeing(const heed_problem *problem, int64_t n)
 static bool find_place(place *at, bool first)
 {
     const heed_problem *problem = at->problem;
-    const lab_view q = lab_view_of(problem, LAB_Q), k = lab_view_of(problem, LAB_K),
-                   v = lab_view_of(problem, LAB_V);
+    const lab_view q = lab_view_of(problem, LAB_Q);
+    lab_view k = lab_view_of(problem, LAB_K), v = lab_view_of(problem, LAB_V);
+    lab_view_bind(&k, problem, at->table);
+    lab_view_bind(&v, problem, at->table);
     at->row = lab_random_below(at->lot, LOT_ROW, lab_rows(problem));
     if (first)
         at->row = first_seeing(problem, at->row);
@@ -230,8 +233,8 @@ static bool find_place(place *at, bool first)
     return true;
 }
 
-lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[3], uint64_t turn,
-                                  uint64_t lot)
+lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[3],
+                                  const void *table, uint64_t turn, uint64_t lot)
 {
     enum {
         NONE,
@@ -263,7 +266,7 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
     };
     const bool seldom = lab_random_below(lot, LOT_SELDOM, SELDOM) == 0;
     size_t kind = (size_t)(turn % count);
-    place at = { .problem = problem, .data = data, .lot = lot };
+    place at = { .problem = problem, .data = data, .table = table, .lot = lot };
 
     while (!seldom && spared[kinds[kind].odd] * SPARED > lab_rows(problem))
         kind++; /* a NaN in V at last, which spares none */

@@ -92,6 +92,7 @@ static void fill(const lab_bench_tensors *tensors, lab_role role, void *data)
     lab_view view = lab_view_of(&tensors->problem, role);
     size_t element = heed_type_size(view.type);
     int64_t next = 0;
+    lab_view_bind(&view, &tensors->problem, tensors->host[LAB_TABLE]);
     for (int64_t b = 0; b < view.batch; b++)
         for (int64_t s = 0; s < view.seq; s++)
             for (int64_t h = 0; h < view.heads; h++, next += view.dim)
@@ -136,6 +137,16 @@ static heed_status make_tensor(lab_bench_tensors *tensors, int64_t copy, lab_rol
     return heed_device_upload(tensors->context, *data, tensors->host[role], bytes);
 }
 
+/* The page table comes first: it says where the elements of K and V lie. */
+static heed_status make_tensors(lab_bench_tensors *tensors, int64_t copy)
+{
+    heed_status status = make_tensor(tensors, copy, LAB_TABLE);
+    for (int role = 0; status == HEED_OK && role < LAB_ROLES; role++)
+        if (role != LAB_TABLE)
+            status = make_tensor(tensors, copy, (lab_role)role);
+    return status;
+}
+
 /* The system promises more than it has, and kills a process that uses it. */
 static bool is_affordable(const lab_bench_tensors *tensors)
 {
@@ -170,8 +181,7 @@ heed_status lab_bench_tensors_create(lab_bench_tensors *tensors, heed_context *c
         if (!make_values(tensors, source, seed, (lab_role)role))
             status = HEED_ERR_NO_MEMORY;
     for (int64_t copy = 0; status == HEED_OK && copy < tensors->copies; copy++)
-        for (int role = 0; status == HEED_OK && role < LAB_ROLES; role++)
-            status = make_tensor(tensors, copy, (lab_role)role);
+        status = make_tensors(tensors, copy);
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(tensors);
     if (status != HEED_OK)

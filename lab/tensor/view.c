@@ -23,6 +23,7 @@ static const struct {
     [LAB_STARTS] = { "starts", PLACE(starts) },
     [LAB_SHOWN] = { "shown", PLACE(shown) },
     [LAB_LENGTHS] = { "lengths", PLACE(lengths) },
+    [LAB_TABLE] = { "table", PLACE(table) },
     [LAB_ARRAYS] = { "arrays[0]", ARRAY(0) },
     [LAB_ARRAYS + 1] = { "arrays[1]", ARRAY(1) },
     [LAB_ARRAYS + 2] = { "arrays[2]", ARRAY(2) },
@@ -48,6 +49,8 @@ static lab_view vector_view(const heed_problem *p, lab_role role)
                        .heads = query ? p->heads_q : p->heads_kv,
                        .dim = qk ? p->dim_qk : p->dim_v,
                        .strides = *strides[role],
+                       .page = query ? 0 : p->page,
+                       .pages = query ? 0 : p->pages,
                        .kind = lab_data_of(p->type),
                        .element = heed_type_size(p->type) };
 }
@@ -66,12 +69,14 @@ static heed_strides operand_strides(const lab_view *view, const heed_operand *op
 static lab_view operand_view(const heed_problem *p, const heed_operand *operand)
 {
     unsigned along = operand->along;
-    int64_t keys = operand->type == HEED_DATA_BITS ? (p->seq_k + 31) / 32 : p->seq_k;
+    int64_t keys = along & HEED_ALONG_PAGE           ? p->seq_k / p->page
+                   : operand->type == HEED_DATA_BITS ? (p->seq_k + 31) / 32
+                                                     : p->seq_k;
     lab_view view = { .type = lab_data_type(operand->type),
                       .batch = along & HEED_ALONG_BATCH ? p->batch : 1,
                       .seq = along & HEED_ALONG_QUERY ? p->seq_q : 1,
                       .heads = along & HEED_ALONG_HEAD ? p->heads_q : 1,
-                      .dim = along & HEED_ALONG_KEY ? keys : 1,
+                      .dim = along & (HEED_ALONG_KEY | HEED_ALONG_PAGE) ? keys : 1,
                       .kind = operand->type,
                       .element = lab_data_size(operand->type) };
     if (operand->type == HEED_DATA_NONE)
@@ -99,7 +104,8 @@ lab_view lab_view_of(const heed_problem *problem, lab_role role)
     const heed_problem *p = problem;
     const heed_operand *const operands[LAB_ARRAYS] = {
         [LAB_BIAS] = &p->bias,     [LAB_SLOPES] = &p->slopes, [LAB_SINKS] = &p->sinks,
-        [LAB_STARTS] = &p->starts, [LAB_SHOWN] = &p->shown,   [LAB_LENGTHS] = &p->lengths
+        [LAB_STARTS] = &p->starts, [LAB_SHOWN] = &p->shown,   [LAB_LENGTHS] = &p->lengths,
+        [LAB_TABLE] = &p->table
     };
     if (role < LAB_VECTORS || role == LAB_O)
         return vector_view(p, role);
@@ -112,8 +118,22 @@ lab_view lab_view_of(const heed_problem *problem, lab_role role)
 /* Elements                                                                                       */
 /* ---------------------------------------------------------------------------------------------- */
 
+void lab_view_bind(lab_view *view, const heed_problem *problem, const void *table)
+{
+    if (view->page == 0)
+        return;
+    view->table = table;
+    view->table_stride = problem->table.strides.batch;
+}
+
 int64_t lab_view_at(const lab_view *view, int64_t batch, int64_t seq, int64_t head)
 {
+    if (view->page > 0) {
+        int64_t page = seq / view->page;
+        seq -= page * view->page;
+        batch = view->table ? view->table[batch * view->table_stride + page]
+                            : (batch * (view->seq / view->page) + page) % view->pages;
+    }
     return batch * view->strides.batch + seq * view->strides.seq + head * view->strides.head;
 }
 
@@ -130,7 +150,10 @@ int64_t lab_view_extent(const lab_view *view)
 {
     if (view->dim == 0)
         return 0;
-    return lab_view_at(view, view->batch - 1, view->seq - 1, view->heads - 1) + view->dim;
+    const heed_strides *s = &view->strides;
+    int64_t batch = view->page > 0 ? view->pages : view->batch;
+    int64_t seq = view->page > 0 ? view->page : view->seq;
+    return (batch - 1) * s->batch + (seq - 1) * s->seq + (view->heads - 1) * s->head + view->dim;
 }
 
 int64_t lab_view_vectors(const lab_view *view)

@@ -21,12 +21,13 @@ typedef enum lab_role {
     LAB_STARTS,
     LAB_SHOWN,
     LAB_LENGTHS,
+    LAB_TABLE,  /* of pages */
     LAB_ARRAYS, /* the first of the arrays that expressions read */
     LAB_O = LAB_ARRAYS + HEED_ARRAYS_MAX
 } lab_role;
 #define LAB_VECTORS 3 /* Q, K and V, of the problem's type, come first */
-#define LAB_INPUTS 13 /* come first */
-#define LAB_ROLES 14
+#define LAB_INPUTS 14 /* come first */
+#define LAB_ROLES 15
 
 /* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. Of an operand the
  * seq is that of queries and the dim that of keys; sizes are 1 along which it is the same. */
@@ -39,11 +40,19 @@ typedef struct lab_view {
     heed_strides strides;
     heed_data kind; /* of the elements; HEED_DATA_NONE: the problem has no such tensor */
     size_t element; /* bytes of one, of bits those of a word */
+    int64_t page;   /* K and V in pages: batch and seq are those of keys all the same, the batch
+                       stride is that of pages, of which there are so many, */
+    int64_t pages;
+    const int32_t *table; /* and this says where keys are, once lab_view_bind() has been called; */
+    int64_t table_stride; /* without it, pages are in order */
 } lab_view;
 
 /* lab_view_of() returns the view of one tensor of @problem, which must be normalized; of one that
  * it does not have, a view without elements. */
 lab_view lab_view_of(const heed_problem *problem, lab_role role);
+
+/* lab_view_bind() gives the view of K or V of @problem its page table; others stay as they are. */
+void lab_view_bind(lab_view *view, const heed_problem *problem, const void *table);
 
 /* lab_view_at() returns the index of the first element of a head vector. */
 int64_t lab_view_at(const lab_view *view, int64_t batch, int64_t seq, int64_t head);

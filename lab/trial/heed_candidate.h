@@ -111,6 +111,9 @@ typedef struct heed_candidate_problem {
     heed_candidate_operand starts;
     heed_candidate_operand shown;
     heed_candidate_operand lengths;
+    heed_candidate_operand table; /* [batch, seq_k / page], i32 */
+    int64_t page;  /* not 0: K and V are pools of so many pages of so many keys, [pages, page, */
+    int64_t pages; /* heads_kv, dim]; key j of b is key j % page of page table[b][j / page] */
     heed_candidate_array arrays[HEED_CANDIDATE_ARRAYS_MAX];
     char score[256]; /* expressions without blanks; "": none */
     char visible[256];
@@ -132,6 +135,7 @@ typedef struct heed_candidate_buffers {
     const void *starts;
     const void *shown;
     const void *lengths;
+    const void *table;
     const void *arrays[HEED_CANDIDATE_ARRAYS_MAX];
 } heed_candidate_buffers;
 

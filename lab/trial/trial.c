@@ -277,6 +277,9 @@ static void wire_operands(heed_candidate_problem *to, const heed_problem *p)
     to->starts = wire_operand(&p->starts);
     to->shown = wire_operand(&p->shown);
     to->lengths = wire_operand(&p->lengths);
+    to->page = p->page;
+    to->pages = p->pages;
+    to->table = wire_operand(&p->table);
     for (int i = 0; i < HEED_CANDIDATE_ARRAYS_MAX; i++) {
         heed_candidate_array *array = &to->arrays[i];
         memcpy(array->name, p->arrays[i].name, sizeof array->name);

@@ -25,7 +25,7 @@ static heed_status take_values(lab_values *values, const heed_problem *problem,
     if (status == HEED_OK)
         status = lab_values_create(values, &normal);
     for (int role = LAB_Q; role < LAB_INPUTS && status == HEED_OK; role++)
-        if (values->block[role].region.map &&
+        if (role != LAB_TABLE && values->block[role].region.map &&
             values->block[role].view.kind == from->block[role].view.kind &&
             lab_view_vectors(&values->block[role].view) ==
                 lab_view_vectors(&from->block[role].view))

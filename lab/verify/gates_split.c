@@ -42,7 +42,7 @@ static int64_t split_window(const heed_problem *whole, heed_problem half[2])
 static int64_t split(const heed_problem *whole, heed_problem half[2])
 {
     int64_t keys = whole->seq_k, queries = whole->seq_q, at = keys / 2;
-    half[0] = half[1] = *whole;
+    half[0] = half[1] = lab_without_pages(whole);
     half[1].sinks = (heed_operand){ 0 }; /* they count once */
     if (whole->score[0] || whole->visible[0])
         return 0;              /* which may tell keys by their number */
@@ -169,7 +169,7 @@ static void add_element(lab_worst *worst, const lab_check *check, const lab_run 
 void lab_gate_batch(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
-    heed_problem single = *problem;
+    heed_problem single = lab_without_pages(problem);
     const int64_t elements[] = { 0, problem->batch - 1, problem->batch / 2 };
     lab_worst worst = { 0 };
     single.batch = 1;

@@ -104,6 +104,25 @@ static void fill_lengths(const heed_problem *problem, const lab_view *view, void
     }
 }
 
+/* Every page that there is need for, in any order; where there are too few, some more than once. */
+static void fill_table(const heed_problem *problem, const lab_view *view, void *data, uint64_t seed)
+{
+    int64_t needed = view->batch * view->dim;
+    for (int64_t n = 0; n < needed; n++) {
+        int64_t page = problem->pages < needed ? n % problem->pages : n * problem->pages / needed;
+        lab_data_set(view->kind, data, lab_view_at(view, n / view->dim, 0, 0) + n % view->dim,
+                     (double)page);
+    }
+    for (int64_t n = needed - 1; n > 0; n--) { /* Fisher and Yates */
+        int64_t other = lab_random_below(seed, (uint64_t)n, n + 1);
+        int64_t a = lab_view_at(view, n / view->dim, 0, 0) + n % view->dim;
+        int64_t b = lab_view_at(view, other / view->dim, 0, 0) + other % view->dim;
+        double x = lab_data_get(view->kind, data, a), y = lab_data_get(view->kind, data, b);
+        lab_data_set(view->kind, data, a, y);
+        lab_data_set(view->kind, data, b, x);
+    }
+}
+
 /* Where documents end that @length positions are cut into at random: in @ends, sorted. */
 static void cut_documents(int64_t length, uint64_t seed, int64_t ends[DOCUMENTS])
 {
@@ -190,6 +209,8 @@ static void fill_operand(const heed_problem *problem, lab_role role, void *data,
         fill_starts(problem, &view, data, seed);
     else if (role == LAB_LENGTHS)
         fill_lengths(problem, &view, data, seed, usual);
+    else if (role == LAB_TABLE)
+        fill_table(problem, &view, data, seed);
     else if (role == LAB_SHOWN)
         fill_shown(problem, &view, data, seed);
     else if (role == LAB_BIAS || view.kind == HEED_DATA_F32)
@@ -274,7 +295,7 @@ void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed
 {
     const lab_block *bias = &values->block[LAB_BIAS], *slopes = &values->block[LAB_SLOPES];
     for (int role = LAB_BIAS; role < LAB_INPUTS; role++)
-        if (values->block[role].region.map)
+        if (role != LAB_TABLE && values->block[role].region.map)
             lab_operand_fill(&values->problem, (lab_role)role,
                              lab_values_data(values, (lab_role)role),
                              lab_random_stream(seed, STREAM_OPERANDS + (uint64_t)role));

@@ -78,8 +78,9 @@ static heed_strides with_gaps(lots *lot, int64_t seq, int64_t heads, int64_t dim
 static void spread(lots *lot, heed_problem *problem)
 {
     problem->q = with_gaps(lot, problem->seq_q, problem->heads_q, problem->dim_qk);
-    problem->k = with_gaps(lot, problem->seq_k, problem->heads_kv, problem->dim_qk);
-    problem->v = with_gaps(lot, problem->seq_k, problem->heads_kv, problem->dim_v);
+    int64_t keys = problem->page > 0 ? problem->page : problem->seq_k;
+    problem->k = with_gaps(lot, keys, problem->heads_kv, problem->dim_qk);
+    problem->v = with_gaps(lot, keys, problem->heads_kv, problem->dim_v);
     problem->o = with_gaps(lot, problem->seq_q, problem->heads_q, problem->dim_v);
 }
 
@@ -111,6 +112,12 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_k = it.seq_q;
     if (which % 2 == 1)
         it.scale *= (float)draw(lot, 1, 3) / (which == 3 && draw(lot, 0, 1) ? -4 : 4);
+    if (it.page > 0) {
+        it.pages = 0;
+        it.table.strides = (heed_strides){ 0 };
+        it.seq_k = it.seq_k > it.page ? it.seq_k - it.seq_k % it.page : it.page;
+        it.seq_q = together && which < 2 ? it.seq_k : it.seq_q;
+    }
     if (which == 3)
         spread(lot, &it);
     return heed_problem_normalize(near, &it) == HEED_OK;

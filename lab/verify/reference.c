@@ -92,6 +92,8 @@ lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, l
                         .keys = lab_visible(problem, row.query) };
     for (int role = LAB_Q; role < LAB_VECTORS; role++)
         reads.views[role] = lab_view_of(problem, (lab_role)role);
+    lab_view_bind(&reads.views[LAB_K], problem, data->table);
+    lab_view_bind(&reads.views[LAB_V], problem, data->table);
     return reads;
 }
 

@@ -43,6 +43,7 @@ static int64_t vector_of(const lab_sample *sample, lab_role role, int64_t i, int
     const heed_problem *problem = &sample->problem;
     lab_view view = lab_view_of(problem, role);
     lab_row row = lab_row_at(problem, sample->base->rows[i]);
+    lab_view_bind(&view, problem, sample->data.table);
     if (role == LAB_Q)
         return lab_view_at(&view, row.batch, row.query, row.head);
     return lab_view_at(&view, row.batch, j, lab_row_kv_head(problem, row));

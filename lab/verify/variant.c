@@ -48,12 +48,14 @@ bool lab_variant_splits(const lab_view *view, bool seq)
     struct {
         int64_t size;
         int64_t stride;
-    } dimensions[] = { { view->batch, view->strides.batch },
-                       { view->seq, view->strides.seq },
+    } dimensions[] = { { view->page > 0 ? view->pages : view->batch, view->strides.batch },
+                       { view->page > 0 ? view->page : view->seq, view->strides.seq },
                        { view->heads, view->strides.head } };
     if (view->kind == HEED_DATA_NONE)
         return true;
     if (seq && view->seq > 1 && view->strides.seq == 0)
+        return false;
+    if (view->page > 0 && view->pages * view->page < view->batch * view->seq)
         return false;
     /* From the smallest stride up, each must step over all that the smaller ones span. */
     int64_t extent = view->dim;

@@ -101,6 +101,9 @@ class Problem(Structure):
         ("score", c_char * EXPRESSION_SIZE),
         ("visible", c_char * EXPRESSION_SIZE),
         ("lengths", Operand),
+        ("page", c_int64),
+        ("pages", c_int64),
+        ("table", Operand),
     ]
 
 
@@ -143,6 +146,7 @@ class Buffers(Structure):
         ("shown", c_void_p),
         ("arrays", c_void_p * ARRAYS_MAX),
         ("lengths", c_void_p),
+        ("table", c_void_p),
     ]
 
 

@@ -53,11 +53,11 @@ static inline const float *key_rows(const few_state *t, int64_t j, int64_t *stri
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
     *stride = t->job->problem->k.seq;
-    return heed_job_k(t->job, t->task, t->key + j);
-#else
+    if (!t->job->table)
+        return heed_job_k(t->job, t->task, t->key + j);
+#endif
     *stride = t->y.dim_qk;
     return t->base + t->y.k + j * t->y.dim_qk;
-#endif
 }
 
 /* of V, the first one. */
@@ -65,11 +65,11 @@ static inline const float *value_rows(const few_state *t, int64_t *stride)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
     *stride = t->job->problem->v.seq;
-    return heed_job_v(t->job, t->task, t->key);
-#else
+    if (!t->job->table)
+        return heed_job_v(t->job, t->task, t->key);
+#endif
     *stride = t->y.dim_v;
     return t->base + t->y.v;
-#endif
 }
 
 static void load_filled(float *to, const void *from, int64_t count, int64_t filled, heed_type type)
@@ -80,17 +80,19 @@ static void load_filled(float *to, const void *from, int64_t count, int64_t fill
 
 #if HEED_ABLATE == ABLATE_STRIDED
 
-/* One vector of each of @keys rows at a time, zeros behind the last. @rows is the first one, others
- * are @stride bytes apart. */
-static void load_columns(const few_state *t, float *to, const char *rows, int64_t stride,
-                         int64_t keys, int64_t dim, int64_t filled)
+/* One vector of each of @keys rows of K, or of V, from key @first on at a time, zeros behind the
+ * last. */
+static void load_columns(const few_state *t, bool of_k, int64_t first, int64_t keys)
 {
-    heed_type type = t->job->problem->type;
+    const heed_problem *p = t->job->problem;
+    const int64_t dim = of_k ? p->dim_qk : p->dim_v, filled = of_k ? t->y.dim_qk : t->y.dim_v;
+    float *to = t->base + (of_k ? t->y.k : t->y.v);
     for (int64_t c = 0; c < filled; c += LANES)
         for (int64_t j = 0; j < keys; j++) {
+            const char *row = of_k ? heed_job_k(t->job, t->task, first + j)
+                                   : heed_job_v(t->job, t->task, first + j);
             int64_t count = dim > c ? heed_min(dim - c, LANES) : 0;
-            load_filled(to + j * filled + c, rows + j * stride + c * t->job->element, count, LANES,
-                        type);
+            load_filled(to + j * filled + c, row + c * t->job->element, count, LANES, p->type);
         }
 }
 
@@ -100,10 +102,8 @@ static void load_tile(const few_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
 #if HEED_ABLATE == ABLATE_STRIDED
-    load_columns(t, t->base + t->y.k, heed_job_k(t->job, t->task, first),
-                 p->k.seq * t->job->element, keys, p->dim_qk, t->y.dim_qk);
-    load_columns(t, t->base + t->y.v, heed_job_v(t->job, t->task, first),
-                 p->v.seq * t->job->element, keys, p->dim_v, t->y.dim_v);
+    load_columns(t, true, first, keys);
+    load_columns(t, false, first, keys);
     return;
 #endif
     for (int64_t j = 0; j < keys; j++) {
@@ -368,7 +368,8 @@ static void store_rows(const few_state *t, int64_t rows)
 static void take_tile(few_state *t, int64_t first, int64_t keys)
 {
     const heed_modify *modify = t->job->modify;
-    if (!ABLATED(ABLATE_NO_STAGING) && (!ABLATED(ABLATE_NO_LOADS) || first == t->task->key_begin))
+    const bool staged = !ABLATED(ABLATE_NO_STAGING) || t->job->table;
+    if (staged && (!ABLATED(ABLATE_NO_LOADS) || first == t->task->key_begin))
         load_tile(t, first, keys);
     t->finite = !(modify && modify->hides) || all_finite(t, keys);
     run_tile(t, first, keys);

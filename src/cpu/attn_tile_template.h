@@ -179,7 +179,7 @@ static inline const float *keys_in_place(const tile_state *t, int64_t j)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
     const heed_problem *p = t->job->problem;
-    if (UNIT == 1 && p->type == HEED_F32 && p->seq_k % NR == 0)
+    if (UNIT == 1 && p->type == HEED_F32 && p->seq_k % NR == 0 && !t->job->table)
         return heed_job_k(t->job, t->task, t->first + j);
 #endif
     (void)t;
@@ -217,17 +217,18 @@ static void load_keys(const tile_state *t, int64_t first, int64_t keys)
 #endif
     if (keys_in_place(t, 0))
         return;
-    for (; j < heed_round_up(keys, NR); j++)
+    for (; j < heed_round_up(keys, NR); j++) {
+        const char *from = j < keys ? heed_job_k(t->job, t->task, first + j) : NULL;
         for (int64_t panel = 0; panel < t->y.panels; panel++) {
             float *to = k + (panel * t->y.keys + j) * TILE_PANEL;
             int64_t c = panel * TILE_PANEL * UNIT;
             int64_t count = heed_min(p->dim_qk - c, TILE_PANEL * UNIT);
-            const char *from = j < keys ? heed_job_k(t->job, t->task, first + j) : NULL;
             if (from)
                 unit_load_row(to, from + c * t->job->element, count, p->type);
             else
                 memset(to, 0, TILE_PANEL * sizeof *to);
         }
+    }
 }
 
 static void load_values(const tile_state *t, int64_t first, int64_t keys)

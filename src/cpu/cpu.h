@@ -46,6 +46,7 @@ typedef struct heed_job {
     const float *sinks;          /* NULL: none */
     const int32_t *starts;       /* first keys of queries; NULL: they see all from the first on */
     const int32_t *lengths;      /* keys of batch elements; NULL: all have seq_k */
+    const int32_t *table;        /* pages of keys; NULL: they lie together */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
                        sum */
 } heed_job;
@@ -153,26 +154,35 @@ static inline const void *heed_job_q(const heed_job *job, const heed_task *task,
     return (const char *)job->buffers->q + heed_job_offset(job, task, &job->problem->q, place);
 }
 
+static inline int64_t heed_job_key_offset(const heed_job *job, const heed_task *task,
+                                          const heed_strides *strides, int64_t j)
+{
+    if (!job->table)
+        return heed_job_offset(job, task, strides, (heed_place){ j, task->head_kv });
+    const heed_problem *p = job->problem;
+    uint32_t page = (uint32_t)j / (uint32_t)p->page; /* sooner than a division of 64 bits */
+    int64_t number = job->table[task->batch * p->table.strides.batch + page];
+    return (number * strides->batch + (j - page * p->page) * strides->seq +
+            task->head_kv * strides->head) *
+           job->element;
+}
+
 static inline const void *heed_job_k(const heed_job *job, const heed_task *task, int64_t j)
 {
-    heed_place place = { j, task->head_kv };
-    return (const char *)job->buffers->k + heed_job_offset(job, task, &job->problem->k, place);
+    return (const char *)job->buffers->k + heed_job_key_offset(job, task, &job->problem->k, j);
 }
 
 static inline const void *heed_job_v(const heed_job *job, const heed_task *task, int64_t j)
 {
-    heed_place place = { j, task->head_kv };
-    return (const char *)job->buffers->v + heed_job_offset(job, task, &job->problem->v, place);
+    return (const char *)job->buffers->v + heed_job_key_offset(job, task, &job->problem->v, j);
 }
 
 /* The keys that the task's batch element has. */
 static inline int64_t heed_job_length(const heed_job *job, const heed_task *task)
 {
-    int64_t most = job->problem->seq_k;
     if (!job->lengths)
-        return most;
-    return heed_max(
-        0, heed_min(job->lengths[task->batch * job->problem->lengths.strides.batch], most));
+        return job->problem->seq_k;
+    return job->lengths[task->batch * job->problem->lengths.strides.batch];
 }
 
 /* The keys that @row sees. */

@@ -37,6 +37,7 @@ static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *
     job->sinks = p->sinks.type == HEED_DATA_NONE ? NULL : buffers->sinks;
     job->starts = p->starts.type == HEED_DATA_NONE ? NULL : buffers->starts;
     job->lengths = p->lengths.type == HEED_DATA_NONE ? NULL : buffers->lengths;
+    job->table = p->table.type == HEED_DATA_NONE ? NULL : buffers->table;
     if (!plan->program)
         return;
     for (int i = 0; i < plan->program->source_count; i++)

@@ -78,6 +78,8 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .negate = problem->scale < 0,
     };
     args->scale = heed_cuda_fill_changes(&args->changes, problem);
+    args->changes.page = heed_cuda_divide_by((unsigned)problem->page);
+    args->changes.pages = (unsigned)problem->pages;
     if (launch->list_keys > 0)
         fill_lists(args, problem, launch->list_keys);
 }

@@ -160,7 +160,8 @@ static int registers_there(const heed_problem *problem, const int *v)
     if (heed_wgmma_resident(v) > 1)
         return 104;
     int registers = shared_by[consumers_of(v)];
-    return consumers_of(v) == 2 && heed_cuda_masked(problem) ? registers - 8 : registers;
+    bool fewer = heed_cuda_masked(problem) || problem->page > 0;
+    return consumers_of(v) == 2 && fewer ? registers - 8 : registers;
 }
 
 /* And those that it needs, about: sums, scores, weights and what is beside these, and the rest. */
@@ -214,6 +215,8 @@ static const char *unfit_problem(const heed_problem *problem)
         return "a head dim is not a multiple of 8";
     if (problem->dim_qk > DIM_MAX || problem->dim_v > DIM_MAX)
         return "a head dim is above 256";
+    if (problem->page % DIM_UNIT)
+        return "a page has no multiple of 8 keys";
     return heed_cuda_can_map(problem, &why) ? NULL : why;
 }
 
@@ -234,6 +237,8 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "more than 4 warpgroups that compute";
     if (v[STAGES] % v[KEY_GROUPS] != 0 || v[STAGES] < (v[STEP_ORDER] == 2 ? 2 : 1) * v[KEY_GROUPS])
         return "stages must be a multiple of the key groups, with order 2 twice that or more";
+    if (problem->page > 0 && v[TILE_KEYS] % problem->page != 0 && problem->page % v[TILE_KEYS] != 0)
+        return "tiles are neither of whole pages nor parts of one";
     if (v[TURNS] != 1 && v[ROW_GROUPS] == 1)
         return "turns are for several row groups";
     if (v[OWN_TILES] == 2 && (v[KEY_GROUPS] > 1 || !heed_cuda_masked(problem)))

@@ -14,6 +14,7 @@
 
 #include "arrivals.h"
 #include "maps.h"
+#include "problem.h"
 #include "score.h"
 
 #define ALIGNED 16
@@ -383,22 +384,22 @@ static void place_operands(heed_cuda_changes *changes, const heed_plan *plan,
         changes->sinks = buffers->sinks;
         changes->starts = buffers->starts;
         changes->lengths = buffers->lengths;
+        changes->table = buffers->table;
     }
 }
 
 /* Bytes from the first to the last element of K or V. */
-static size_t span(const heed_problem *p, const heed_strides *strides, int64_t dim)
+static size_t span(const heed_problem *problem, heed_role role)
 {
-    int64_t last = (p->batch - 1) * strides->batch + (p->seq_k - 1) * strides->seq +
-                   (p->heads_kv - 1) * strides->head + dim;
-    return (size_t)last * heed_type_size(p->type);
+    const heed_tensor tensor = heed_problem_tensor(problem, role);
+    return (size_t)heed_tensor_extent(&tensor) * heed_type_size(problem->type);
 }
 
 /* The memory to keep in the L2: K and V where they lie close together, else K. */
 static void set_window(heed_cuda_launch *launch, const heed_plan *plan, const heed_buffers *buffers)
 {
     const heed_problem *p = &plan->problem;
-    size_t k_size = span(p, &p->k, p->dim_qk), v_size = span(p, &p->v, p->dim_v);
+    size_t k_size = span(p, HEED_ROLE_K), v_size = span(p, HEED_ROLE_V);
     const char *k = buffers->k, *v = buffers->v;
     const char *begin = k < v ? k : v;
     const char *end = k + k_size > v + v_size ? k + k_size : v + v_size;

@@ -134,6 +134,7 @@ heed_status heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *p
         { { "HEED_LENGTHS",
             needs.lengths + (needs.lengths && heed_problem_follows_lengths(problem)) },
           false },
+        { { "HEED_PAGED", needs.pages }, false },
         { { "HEED_SINKS", needs.sinks }, false },
         { { "HEED_PAIRS", facts->launch.aligned ? needs.pairs : 0 }, false },
         { { "HEED_PROGRAM", number }, false },

@@ -110,6 +110,12 @@ typedef struct box_size {
     int columns;
 } box_size;
 
+/* Those of K and V do not reach beyond a page. */
+static int64_t keys_of_box(const heed_problem *problem, int64_t tile)
+{
+    return problem->page > 0 && problem->page < tile ? problem->page : tile;
+}
+
 /* The box of tensor @index: columns, heads, rows of the sequence, batch. */
 static void choose_box(const heed_problem *problem, int index, box_size size, uint32_t box[DIMS])
 {
@@ -117,7 +123,7 @@ static void choose_box(const heed_problem *problem, int index, box_size size, ui
     int64_t heads = !keys && group_fits(problem) ? heed_problem_group(problem) : 1;
     box[0] = (uint32_t)size.columns;
     box[1] = (uint32_t)heads;
-    box[2] = (uint32_t)(keys ? size.tile : BOX_ROWS / heads);
+    box[2] = (uint32_t)(keys ? keys_of_box(problem, size.tile) : BOX_ROWS / heads);
     box[3] = 1;
 }
 

@@ -124,13 +124,15 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     heed_score p;
     heed_cuda_needs needs = { .starts = problem->starts.type != HEED_DATA_NONE,
                               .lengths = problem->lengths.type != HEED_DATA_NONE,
+                              .pages = problem->page > 0,
                               .sinks = problem->sinks.type != HEED_DATA_NONE };
     if (!heed_problem_has_operands(problem))
         return needs;
     heed_score_start(&p, problem);
     needs.modifies = p.program.score >= 0;
     needs.hides = p.program.visible >= 0;
-    needs.any = needs.modifies || needs.hides || needs.starts || needs.lengths || needs.sinks;
+    needs.any = needs.modifies || needs.hides || needs.starts || needs.lengths || needs.pages ||
+                needs.sinks;
     needs.pairs = needs.modifies || needs.hides ? pairs_of(&p) : 0;
     add_lists(&p, &needs);
     heed_score_need_all(&p);
@@ -176,6 +178,7 @@ float heed_cuda_fill_changes(heed_cuda_changes *changes, const heed_problem *pro
     if (problem->starts.along & HEED_ALONG_BATCH)
         changes->start_stride = problem->starts.strides.batch;
     changes->length_stride = problem->lengths.strides.batch;
+    changes->table_stride = problem->table.strides.batch;
     for (int i = 0; i < p.program.source_count; i++)
         fill_source(&changes->sources[i], &p.program.sources[i]);
     return (float)(unit * LOG2_E);
@@ -209,8 +212,9 @@ int heed_cuda_operands(const heed_problem *problem, int *sources,
                                                    : 2 * (int)heed_data_size(from->type) };
     }
     *sources = count;
-    const int others[] = { HEED_OPERAND_SINKS, HEED_OPERAND_STARTS, HEED_OPERAND_LENGTHS };
-    for (int i = 0; i < 3; i++)
+    const int others[] = { HEED_OPERAND_SINKS, HEED_OPERAND_STARTS, HEED_OPERAND_LENGTHS,
+                           HEED_OPERAND_TABLE };
+    for (int i = 0; i < 4; i++)
         if (heed_problem_operand(problem, others[i])->type != HEED_DATA_NONE)
             operands[count++] = (heed_cuda_operand){ heed_operand_rows[others[i]].name,
                                                      heed_operand_rows[others[i]].buffer, 4 };

@@ -18,6 +18,7 @@ typedef struct heed_cuda_needs {
     bool hides;    /* steps hide keys */
     bool starts;
     bool lengths;
+    bool pages;
     bool sinks;
     bool any;
     bool lists;       /* the intervals of steps may tell which tiles are hidden (tile_list.cuh), */
@@ -56,7 +57,7 @@ typedef struct heed_cuda_operand {
 
 /* heed_cuda_operands() lists them for @problem, the sources first, in their order: *@sources of
  * them. Returns how many there are in all. */
-#define HEED_CUDA_OPERANDS_MAX (HEED_SOURCES_MAX + 3)
+#define HEED_CUDA_OPERANDS_MAX (HEED_SOURCES_MAX + 4)
 int heed_cuda_operands(const heed_problem *problem, int *sources,
                        heed_cuda_operand operands[HEED_CUDA_OPERANDS_MAX]);
 

@@ -61,6 +61,7 @@ static void place_operands(heed_cuda_changes *changes, const heed_problem *probl
     changes->sinks = buffers->sinks;
     changes->starts = buffers->starts;
     changes->lengths = buffers->lengths;
+    changes->table = buffers->table;
 }
 
 /* May operands be read as many elements at a time as the kernel for aligned ones does? */
@@ -130,7 +131,8 @@ static heed_cuda_mapped_args mapped_args_of(const emulated *it, const emulated_k
         heed_tensor t = heed_problem_tensor(p, i);
         bool keys = t.role->seq == HEED_PART_SEQ_K;
         map_tensor(maps[i], &t, bases[i], kernel->columns, keys ? 1 : group,
-                   keys ? kernel->mapped : 64 / group);
+                   keys ? (p->page > 0 && p->page < kernel->mapped ? (int)p->page : kernel->mapped)
+                        : 64 / group);
     }
     mapped.ahead = args->blocks == 1; /* sometimes */
     mapped.share = heed_cuda_divide_by(

@@ -136,6 +136,12 @@ static void old_starts(mutant_memory *memory, const heed_problem *problem,
     keep(memory, problem, buffers, LAB_STARTS);
 }
 
+static void old_table(mutant_memory *memory, const heed_problem *problem,
+                      const heed_buffers *buffers)
+{
+    keep(memory, problem, buffers, LAB_TABLE);
+}
+
 static void old_lengths(mutant_memory *memory, const heed_problem *problem,
                         const heed_buffers *buffers)
 {
@@ -358,6 +364,8 @@ const lab_mutant lab_mutants_cheats[] = {
       .spec = "b1 h2 s40 d24 f32 bias=f16:hqk", .inputs = "normal", .gate = "fresh" },
     { .name = "old-starts", .does = "keeps the starts of the first call", .behaviour.call = old_starts,
       .spec = "b2 h2 s40 d24 f32 starts causal", .inputs = "normal", .gate = "fresh" },
+    { .name = "old-table", .does = "keeps the page table of the first call", .behaviour.call = old_table,
+      .spec = "b3 h2 s4/40 d24 f32 paged=8/20", .inputs = "normal", .gate = "fresh" },
     { .name = "old-lengths", .does = "keeps the lengths of the first call", .behaviour.call = old_lengths,
       .spec = "b3 h2 s4/40 d24 f32 lengths causal=br", .inputs = "normal", .gate = "fresh" },
     { .name = "old-mask", .does = "keeps the mask of the first call", .behaviour.call = old_mask,

@@ -180,6 +180,8 @@ static void packed_keys(const heed_problem *problem, const heed_buffers *buffers
     heed_problem_normalize(&dense, &dense);
     lab_view from = lab_view_of(problem, LAB_K), to = lab_view_of(&dense, LAB_K);
     size_t element = heed_type_size(to.type);
+    lab_view_bind(&from, problem, buffers->table);
+    lab_view_bind(&to, &dense, buffers->table);
     if ((size_t)lab_view_extent(&to) * element > buffers->workspace_size) {
         mutant_plain(problem, buffers);
         return;

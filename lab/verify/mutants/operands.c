@@ -45,6 +45,7 @@ static void chunk_early(mutant_row *r)
 /* ---------------------------------------------------------------------------------------------- */
 
 #define LENGTHS_MAX 16
+#define PAGES_MAX 256
 
 /* Computes with lengths that are @more, or those of the element before. */
 static void with_lengths(const heed_problem *problem, const heed_buffers *buffers, int32_t more,
@@ -62,6 +63,45 @@ static void with_lengths(const heed_problem *problem, const heed_buffers *buffer
     }
     with.lengths = lengths;
     mutant_run_all(&other, &with, mutant_plain_row);
+}
+
+/* Computes with a page table whose entry @n, of @count, is entry @from(n, width); rows have @width.
+ */
+static void with_table(const heed_problem *problem, const heed_buffers *buffers,
+                       int64_t (*from)(int64_t n, int64_t width))
+{
+    heed_problem other = *problem;
+    heed_buffers with = *buffers;
+    int32_t table[PAGES_MAX];
+    lab_view view = lab_view_of(problem, LAB_TABLE);
+    other.table.strides = (heed_strides){ .batch = view.dim };
+    for (int64_t n = 0; n < view.batch * view.dim && n < PAGES_MAX; n++) {
+        int64_t at = from(n, view.dim);
+        at = lab_view_at(&view, at / view.dim, 0, 0) + at % view.dim;
+        table[n] = ((const int32_t *)buffers->table)[at];
+    }
+    with.table = table;
+    mutant_run_all(&other, &with, mutant_plain_row);
+}
+
+static int64_t second_is_first(int64_t n, int64_t width)
+{
+    return n % width == 1 ? n - 1 : n;
+}
+
+static void page_twice(const heed_problem *problem, const heed_buffers *buffers)
+{
+    with_table(problem, buffers, second_is_first);
+}
+
+static int64_t of_one_before(int64_t n, int64_t width)
+{
+    return n < width ? n : n - width;
+}
+
+static void table_before(const heed_problem *problem, const heed_buffers *buffers)
+{
+    with_table(problem, buffers, of_one_before);
 }
 
 static void length_more(const heed_problem *problem, const heed_buffers *buffers)
@@ -371,6 +411,10 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = "b3 h2 s4/40 d8 f32 lengths", .inputs = "normal", .gate = "error" },
     { .name = "length-before", .does = "takes the length of the batch element before", .behaviour.run = length_before,
       .spec = "b3 h2 s4/40 d8 f32 lengths causal=br", .inputs = "normal", .gate = "error" },
+    { .name = "page-twice", .does = "reads the first page again in place of the second", .behaviour.run = page_twice,
+      .spec = "b3 h2 s4/40 d8 f32 paged=8/20", .inputs = "normal", .gate = "error" },
+    { .name = "table-before", .does = "takes the page table of the batch element before", .behaviour.run = table_before,
+      .spec = "b3 h2 s4/40 d8 f32 paged=8/20 lengths", .inputs = "normal", .gate = "error" },
     { .name = "starts-late", .does = "hides the first key of a document", .behaviour.row = starts_late,
       .spec = SPEC "starts causal", .inputs = "normal", .gate = "error" },
     { .name = "hidden-values", .does = "multiplies values of hidden keys by 0", .behaviour.row = hidden_values,

@@ -41,7 +41,7 @@ float mutant_v_at(const mutant_row *r, int64_t j, int64_t c)
 bool mutant_shows(const mutant_row *r, int64_t j)
 {
     lab_doubt doubt = { 0 };
-    return lab_logits_shows(r->logits, r->row, r->first + r->moved + j, &doubt);
+    return lab_logits_shows(r->logits, r->row, r->first + j, &doubt);
 }
 
 float mutant_changed(const mutant_row *r, int64_t j, float t)
@@ -52,8 +52,7 @@ float mutant_changed(const mutant_row *r, int64_t j, float t)
         return -INFINITY;
     if (!r->logits->changes)
         return t;
-    return (float)lab_logits_change(r->logits, r->row, r->first + r->moved + j, logit, true, &doubt)
-        .value;
+    return (float)lab_logits_change(r->logits, r->row, r->first + j, logit, true, &doubt).value;
 }
 
 float mutant_sink(const mutant_row *r)
@@ -164,6 +163,8 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
         r.q = lab_view_of(problem, LAB_Q);
         r.k = lab_view_of(problem, LAB_K);
         r.v = lab_view_of(problem, LAB_V);
+        lab_view_bind(&r.k, problem, buffers->table);
+        lab_view_bind(&r.v, problem, buffers->table);
         r.row = lab_row_at(problem, n);
         r.kv_head = lab_row_kv_head(problem, r.row);
         r.logits = &logits;
@@ -296,18 +297,12 @@ void mutant_reversed_row(mutant_row *r)
 
 void mutant_part(const mutant_row *r, mutant_row *part, int64_t first, int64_t end)
 {
-    heed_buffers moved = *r->buffers;
-    size_t element = heed_type_size(r->problem->type);
     *part = *r;
     part->s = r->s + first;
     part->keys = end - first;
-    part->moved = r->moved + first;
+    part->first = r->first + first;
     part->sinkless = r->sinkless || first > 0;
-    moved.k = (const char *)moved.k + (size_t)lab_view_at(&r->k, 0, first, 0) * element;
-    moved.v = (const char *)moved.v + (size_t)lab_view_at(&r->v, 0, first, 0) * element;
-    part->buffers = &moved;
     mutant_plain_row(part);
-    part->buffers = r->buffers;
 }
 
 /* The order of the sums depends on where Q lies. */

@@ -23,7 +23,6 @@ struct mutant_row {
     int64_t kv_head;
     int64_t first;            /* key that it sees; keys are counted from it, */
     int64_t keys;             /* up to and without this one */
-    int64_t moved;            /* keys that K and V begin behind the first one of the problem */
     bool sinkless;            /* the sink counts elsewhere */
     const lab_logits *logits; /* what becomes of a logit */
     float *s;                 /* [seq_k + MUTANT_PADDING]: logits, then weights */

@@ -39,6 +39,7 @@ static const char *const scenes[] = {
     "b1 h4/2 s40 d16/5 f16 causal alibi softcap=3",
     "b2 h2 s24 d8 bf16 shown=bits sinks=bh starts",
     "b3 h4/2 s5/40 d8 f16 lengths causal=br alibi",
+    "b3 h4/2 s5/40 d8 f16 lengths causal=br paged=8/20",
     ("b2 h2 s20 d8 f32 chunk=6 array=doc:i32:2x20 score=s-0.5*abs(p-k)/(1+head) "
      "visible=doc[batch,k]==doc[batch,q]||k%3==0"),
 };

@@ -9,6 +9,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/operands.h"
 #include "lab/verify/reference.h"
 
 /* Bytes around each head vector that are painted in a sparse tensor. */
@@ -142,6 +143,24 @@ static bool is_affordable(const heed_problem *problem)
     return bytes <= host;
 }
 
+static void clear(lab_block *block)
+{
+    for (int64_t n = 0; n < lab_view_vectors(&block->view); n++)
+        memset(vector_data(block, n), 0, (size_t)block->view.dim * block->view.element);
+}
+
+/* A page table is the same whatever the values are: it says where they lie. Pages that it does not
+ * name keep the pattern of gaps, which is NaN. */
+static void make_table(lab_values *values)
+{
+    const void *table = values->block[LAB_TABLE].region.data;
+    if (!values->block[LAB_TABLE].region.map)
+        return;
+    lab_operand_fill(&values->problem, LAB_TABLE, values->block[LAB_TABLE].region.data, 0);
+    lab_view_bind(&values->block[LAB_K].view, &values->problem, table);
+    lab_view_bind(&values->block[LAB_V].view, &values->problem, table);
+}
+
 heed_status lab_values_create(lab_values *values, const heed_problem *problem)
 {
     memset(values, 0, sizeof *values);
@@ -159,9 +178,11 @@ heed_status lab_values_create(lab_values *values, const heed_problem *problem)
             lab_values_destroy(values);
             return status;
         }
-        for (int64_t n = 0; n < lab_view_vectors(&view); n++)
-            memset(vector_data(block, n), 0, (size_t)view.dim * view.element);
     }
+    make_table(values);
+    for (int role = LAB_Q; role < LAB_INPUTS; role++)
+        if (role != LAB_TABLE && values->block[role].region.map)
+            clear(&values->block[role]);
     return HEED_OK;
 }
 
@@ -187,7 +208,7 @@ heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
         const part at = { .batch = batch,
                           .seq = role == LAB_K || role == LAB_V ? key : 0,
                           .dim = along_keys ? key : 0 };
-        if (to->region.map)
+        if (to->region.map && role != LAB_TABLE)
             copy_vectors(to, from, at);
     }
     shift_keys(&values->block[LAB_STARTS], key);

@@ -48,6 +48,10 @@ typedef struct heed_cuda_changes {
     long long start_stride;
     const int *lengths; /* of batch elements, so far apart */
     long long length_stride;
+    const int *table; /* of pages; of batch elements, so far apart; */
+    long long table_stride;
+    heed_cuda_divisor page; /* keys of one, */
+    unsigned pages;         /* and how many K and V have */
     heed_cuda_source sources[HEED_CUDA_SOURCES];
     unsigned *lists;              /* of tiles (tile_list.cuh), each for one block of rows of so */
     heed_cuda_divisor list_heads; /* many key/value heads; */

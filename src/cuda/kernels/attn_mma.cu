@@ -86,10 +86,8 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
     w->q_smem = ptx_shared_base();
     w->bad_smem = w->q_smem + Q_BYTES;
     w->stages = w->q_smem + STAGES_AT + at->group * HEED_STAGES * STAGE_BYTES;
-    w->k = (const u8 *)args->k +
-           2 * ((i64)at->batch * args->k_stride.batch + (i64)at->head_kv * args->k_stride.head);
-    w->v = (const u8 *)args->v +
-           2 * ((i64)at->batch * args->v_stride.batch + (i64)at->head_kv * args->v_stride.head);
+    w->k = (const u8 *)args->k + 2 * keys_offset(at->batch, at->head_kv, args->k_stride);
+    w->v = (const u8 *)args->v + 2 * keys_offset(at->batch, at->head_kv, args->v_stride);
     w->tiles = own_tiles(at, at->tile_end);
     w->full = ABLATED(ABLATE_MASKED)
                   ? 0
@@ -121,6 +119,10 @@ HEED_DEVICE u32 stage_of(const walk *w, u32 j)
 }
 
 #if HEED_ABLATE == ABLATE_NO_STAGING
+
+#if HEED_PAGED
+#error "keys in pages are not read where they lie"
+#endif
 
 /* Tile j, of those of the head that begin at @rows. @clean: a mask cuts through it. */
 HEED_DEVICE tile_source direct_source(const walk *w, const u8 *rows, i64 stride, u32 j, int clean)
@@ -170,16 +172,16 @@ HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
     u32 k = j + K_AHEAD;
     if (ABLATED(ABLATE_NO_STAGING) || (ABLATED(ABLATE_NO_LOADS) && whole && j >= HEED_STAGES)) {
         ; /* what the stages were filled with stays, if anything */
-    } else if (aligned) {
+    } else if (aligned && !HEED_PAGED) {
         if (whole || k < w->tiles)
             stream_k(w, k, whole);
         if (whole || j < w->tiles)
             stream_v(w, j, whole);
     } else {
         if (k < w->tiles)
-            load_k(w->args, &w->at, w->k, w->stages, k);
+            load_k(w->args, &w->at, w->k, w->stages, k, aligned);
         if (j < w->tiles)
-            load_v(w->args, &w->at, w->v, w->stages, j);
+            load_v(w->args, &w->at, w->v, w->stages, j, aligned);
     }
     ptx_cp_async_commit();
 }
@@ -374,10 +376,10 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     load_q(w->args, at, w->q_smem, aligned);
     if (ABLATED(ABLATE_NO_STAGING))
         ; /* nothing is */
-    else if (K_AHEAD && w->tiles > 0 && aligned)
+    else if (K_AHEAD && w->tiles > 0 && aligned && !HEED_PAGED)
         stream_k(w, 0, 0);
     else if (K_AHEAD && w->tiles > 0)
-        load_k(w->args, at, w->k, w->stages, 0);
+        load_k(w->args, at, w->k, w->stages, 0, aligned);
     if (K_AHEAD)
         ptx_cp_async_commit();
     HEED_UNROLL

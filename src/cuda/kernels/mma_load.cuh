@@ -36,20 +36,60 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
     }
 }
 
-HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j)
+#if HEED_PAGED
+
+/* Starts to copy the keys from @key on, or their values, whose head begins at @head, as tile_load()
+ * does: each row is where the page table says. */
+HEED_DEVICE void load_rows(const heed_cuda_args *args, const place *at, const u8 *head,
+                           heed_cuda_strides stride, u32 smem, u32 key, const u32 dim,
+                           const u32 pad, const int aligned)
 {
-    u32 key = tile_key(at, j);
-    tile_load(stages + j % HEED_STAGES * STAGE_BYTES, k + 2 * (i64)key * args->k_stride.seq,
-              2 * args->k_stride.seq, args->seq_k - key, HEED_TILE_KEYS, HEED_DIM_QK, QK_PAD,
-              GROUP_THREADS, at->thread, 0);
+    const u32 page = tile_page(pad), step = GROUP_THREADS / page;
+    u32 length = clip_key(&args->seq_k, batch_length(args, at->batch));
+    u32 valid = length > key ? length - key : 0;
+    HEED_UNROLL
+    for (u32 i = 0; i < HEED_TILE_KEYS; i += step) {
+        u32 row = i + at->thread / page;
+        if (HEED_TILE_KEYS % step != 0 && row >= HEED_TILE_KEYS)
+            break;
+        const u8 *from = head;
+        if (row < valid)
+            from += 2 * key_offset(args, at->batch, stride, key + row);
+        HEED_UNROLL
+        for (u32 c = 0; c < pad / 8; c += page) {
+            u32 chunk = c + at->thread % page;
+            u32 bytes = row < valid ? tile_chunk_bytes(dim, chunk) : 0;
+            tile_copy_chunk(smem + tile_at(HEED_TILE_KEYS, pad, row, chunk),
+                            from + (bytes ? chunk * 16 : 0), bytes, aligned);
+        }
+    }
 }
 
-HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j)
+#else
+
+HEED_DEVICE void load_rows(const heed_cuda_args *args, const place *at, const u8 *head,
+                           heed_cuda_strides stride, u32 smem, u32 key, const u32 dim,
+                           const u32 pad, const int aligned)
 {
-    u32 key = tile_key(at, j);
-    tile_load(stages + j % HEED_STAGES * STAGE_BYTES + K_BYTES,
-              v + 2 * (i64)key * args->v_stride.seq, 2 * args->v_stride.seq, args->seq_k - key,
-              HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, at->thread, 0);
+    (void)aligned; /* those that are go as streams */
+    tile_load(smem, head + 2 * (i64)key * stride.seq, 2 * stride.seq, args->seq_k - key,
+              HEED_TILE_KEYS, dim, pad, GROUP_THREADS, at->thread, 0);
+}
+
+#endif
+
+HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j,
+                        const int aligned)
+{
+    load_rows(args, at, k, args->k_stride, stages + j % HEED_STAGES * STAGE_BYTES, tile_key(at, j),
+              HEED_DIM_QK, QK_PAD, aligned);
+}
+
+HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j,
+                        const int aligned)
+{
+    load_rows(args, at, v, args->v_stride, stages + j % HEED_STAGES * STAGE_BYTES + K_BYTES,
+              tile_key(at, j), HEED_DIM_V, V_PAD, aligned);
 }
 
 /* Turns the sign of Q, for a negative scale. */

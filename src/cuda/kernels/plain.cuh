@@ -175,8 +175,8 @@ HEED_DEVICE void plain_scale(float o[PLAIN_COLUMNS], float *sum, float factor)
 
 /* Takes the 32 keys from @key on; the row sees those below @end, but for those that steps hide.
  * @own is the lane's score, @sees whether its key is seen. */
-HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32 key, u32 end,
-                           float own, int sees)
+HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, u32 batch, i64 v, u32 key,
+                           u32 end, float own, int sees)
 {
     float max = ptx_max(st->max, warp_max(own)), o[PLAIN_COLUMNS];
     float base = max == -ptx_infinity() ? 0.0f : max;
@@ -198,7 +198,7 @@ HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32
         float p = ptx_shfl_idx(weight, (int)j);
         if (HEED_HIDES && p < 0.0f)
             continue;
-        i64 row = v + (i64)(key + j) * args->v_stride.seq;
+        i64 row = v + key_offset(args, batch, args->v_stride, key + j);
         HEED_UNROLL
         for (int c = 0; c < PLAIN_COLUMNS; c++) {
             u32 column = plain_column(c);
@@ -233,8 +233,9 @@ HEED_DEVICE plain_key plain_look(const heed_cuda_args *args, i64 q, i64 k, u32 b
     if (HEED_HIDES && found.sees)
         found.sees = is_visible(args, &steps, &at, 0, 1, 0);
 #endif
-    found.score = found.sees ? plain_product(args, q, k + (i64)key * args->k_stride.seq)
-                             : -ptx_infinity();
+    found.score = found.sees
+                      ? plain_product(args, q, k + key_offset(args, batch, args->k_stride, key))
+                      : -ptx_infinity();
 #if HEED_MODIFIES
     if (found.sees)
         found.score = score_of(args, &steps, &at, found.score, 0, 1, 0) +
@@ -304,8 +305,8 @@ HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 hea
                               u32 batch, u32 head_kv)
 {
     i64 q = row_offset(args, head, args->q_stride, row);
-    i64 k = batch * args->k_stride.batch + head_kv * args->k_stride.head;
-    i64 v = batch * args->v_stride.batch + head_kv * args->v_stride.head;
+    i64 k = keys_offset(batch, head_kv, args->k_stride);
+    i64 v = keys_offset(batch, head_kv, args->v_stride);
     key_range keys = seen_keys(args, batch, find_row(args, row).query);
 #if HEED_HIDES
     keys.begin = plain_first_seen(args, batch, head, row, keys);
@@ -320,7 +321,7 @@ HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 hea
         plain_key own = plain_look(args, q, k, batch, head, row, key + ptx_lane(), keys.end);
         if (HEED_HIDES && !ptx_vote_any(own.sees))
             continue;
-        plain_add(args, st, v, key, keys.end, own.score, own.sees);
+        plain_add(args, st, batch, v, key, keys.end, own.score, own.sees);
     }
     plain_fold(st);
     HEED_UNROLL

@@ -51,13 +51,18 @@ typedef struct key_range {
 #define HEED_LENGTHS 0
 #endif
 
+/* Are K and V in pages? Their batch stride is then that of pages. */
+#ifndef HEED_PAGED
+#define HEED_PAGED 0
+#endif
+
 /* Does heed_list() say which tiles steps leave to a block (tile_list.cuh)? */
 #ifndef HEED_LISTS
 #define HEED_LISTS 0
 #endif
 
 /* Are tiles found by what is read, so that the launch ahead must have ended? */
-#define FOUND_LATE (HEED_STARTS || HEED_LENGTHS || HEED_LISTS)
+#define FOUND_LATE (HEED_STARTS || HEED_LENGTHS || HEED_PAGED || HEED_LISTS)
 
 /* @key, or the nearest one of the first @count; by an address, or kernels without lengths would be
  * compiled to other code than before those. */
@@ -82,9 +87,10 @@ HEED_DEVICE void keep_chunk(const heed_cuda_args *args, i64 position, const u32 
     keys->begin = keys->begin < keys->end ? keys->begin : keys->end;
 }
 
-/* The keys that query @i sees of the first *@count, if its position is @more than the arguments say.
- * Neither side decreases from one query to the next. */
-HEED_DEVICE key_range keys_among(const heed_cuda_args *args, u32 i, const u32 *count, const i64 more)
+/* The keys that query @i sees of the first *@count, if its position is @more than the arguments
+ * say. Neither side decreases from one query to the next. */
+HEED_DEVICE key_range keys_among(const heed_cuda_args *args, u32 i, const u32 *count,
+                                 const i64 more)
 {
     key_range keys;
     keys.begin = HEED_HIDES_FIRST ? clip_key(count, i + args->hidden + more) : 0;
@@ -100,14 +106,25 @@ HEED_DEVICE key_range visible_keys(const heed_cuda_args *args, u32 i)
     return keys_among(args, i, &args->seq_k, 0);
 }
 
+/* Keys of @batch, as its length says. */
+HEED_DEVICE i64 batch_length(const heed_cuda_args *args, u32 batch)
+{
+#if HEED_LENGTHS
+    const heed_cuda_changes *changes = &args->changes;
+    return (i32)ptx_ld_operand_4(changes->lengths + batch * changes->length_stride);
+#else
+    (void)batch;
+    return args->seq_k;
+#endif
+}
+
 /* Those of query @i of @batch. */
 HEED_DEVICE key_range batch_keys(const heed_cuda_args *args, u32 batch, u32 i)
 {
 #if HEED_LENGTHS
-    const heed_cuda_changes *changes = &args->changes;
-    i64 length = (i32)ptx_ld_operand_4(changes->lengths + batch * changes->length_stride);
+    i64 length = batch_length(args, batch);
     u32 count = clip_key(&args->seq_k, length);
-    return keys_among(args, i, &count, HEED_LENGTHS == 2 ? (i64)count : 0);
+    return keys_among(args, i, &count, HEED_LENGTHS == 2 ? length : 0);
 #else
     (void)batch;
     return visible_keys(args, i);
@@ -176,6 +193,28 @@ HEED_DEVICE i64 row_offset(const heed_cuda_args *args, u32 head, heed_cuda_strid
     u32 head_kv = head - batch * args->heads_kv.value;
     return batch * stride.batch + place.query * stride.seq +
            ((i64)head_kv * args->group.value + place.head) * stride.head;
+}
+
+/* Elements from the beginning of head @head_kv of @batch in K or V to that of key 0, or in pages
+ * from the beginning of the head alone, */
+HEED_DEVICE i64 keys_offset(u32 batch, u32 head_kv, heed_cuda_strides stride)
+{
+    return (HEED_PAGED ? 0 : batch * stride.batch) + head_kv * stride.head;
+}
+
+/* and from there to key @key, which is below the length. */
+HEED_DEVICE i64 key_offset(const heed_cuda_args *args, u32 batch, heed_cuda_strides stride, u32 key)
+{
+#if HEED_PAGED
+    const heed_cuda_changes *changes = &args->changes;
+    u32 page = divide(key, changes->page);
+    i64 number = ptx_ld_operand_4(changes->table + batch * changes->table_stride + page);
+    return number * stride.batch + (key - page * changes->page.value) * stride.seq;
+#else
+    (void)args;
+    (void)batch;
+    return (i64)key * stride.seq;
+#endif
 }
 
 /* Elements from the beginning of the LSE to a row of @head. */

@@ -1,6 +1,7 @@
 /*
- * wgmma_load.cuh - the producer warpgroup: one thread starts the copies of K, one those of Q and V;
- * two warps take values that are not finite out of tiles of V that a mask cuts through
+ * wgmma_load.cuh - the producer warpgroup: one thread starts the copies of K, one those of Q and V,
+ * or where keys are in pages one warp each, a lane for each page of a tile; two warps take values
+ * that are not finite out of tiles of V that a mask cuts through
  */
 #ifndef HEED_WGMMA_LOAD_CUH
 #define HEED_WGMMA_LOAD_CUH
@@ -10,6 +11,18 @@
 
 /* The threads that clean. */
 #define CLEANERS 64
+
+/* Does the lane start copies? */
+HEED_DEVICE int is_loader(void)
+{
+    return HEED_PAGED || ptx_lane() == 0;
+}
+
+/* Does it also start those of Q, and speak for the others? */
+HEED_DEVICE int is_speaker(void)
+{
+    return !HEED_PAGED || ptx_lane() == 0;
+}
 
 /* Starts copying a row group's Q to its buffer; @barrier awaits the bytes. */
 HEED_DEVICE void copy_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group, u32 buffer,
@@ -26,6 +39,8 @@ HEED_DEVICE void copy_q(const heed_cuda_mapped_args *m, const place *at, u32 row
 HEED_DEVICE void load_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group, u32 buffer)
 {
     u32 full = group_barrier(Q_FULL, buffer);
+    if (!is_speaker())
+        return;
     ptx_mbarrier_arrive_expect(full, Q_BYTES);
     copy_q(m, at, row_group, buffer, full);
 }
@@ -49,6 +64,9 @@ HEED_DEVICE u32 loaded_key(const place *at, u32 j)
 /* Which tiles one of the threads loads: those of K, or of V. */
 typedef struct tiles {
     const heed_cuda_map *map;
+#if HEED_PAGED
+    const heed_cuda_args *args;
+#endif
     u32 full, empty; /* stage barriers */
     u32 at;          /* in a stage */
     u32 panels;
@@ -58,6 +76,9 @@ HEED_DEVICE tiles tiles_of(const heed_cuda_mapped_args *m, const int of_k)
 {
     tiles t;
     t.map = of_k ? &m->k : &m->v;
+#if HEED_PAGED
+    t.args = &m->args;
+#endif
     t.full = of_k ? K_FULL : V_FULL;
     t.empty = of_k ? K_EMPTY : V_EMPTY;
     t.at = of_k ? 0 : K_BYTES;
@@ -65,14 +86,60 @@ HEED_DEVICE tiles tiles_of(const heed_cuda_mapped_args *m, const int of_k)
     return t;
 }
 
-/* Starts copying the block's tile @j to the stage; @barrier awaits the bytes. */
-HEED_DEVICE void copy_tile(const tiles *t, const place *at, ring stage, u32 j, u32 barrier)
+/* Where the lane's part of a tile lies: in K or V, and from row @row of the tile on. */
+typedef struct part {
+    u32 row;
+    u32 key, batch;
+} part;
+
+#if HEED_PAGED
+
+/* Rows of a box. */
+HEED_DEVICE u32 box_rows(const tiles *t)
 {
-    u32 smem = k_tile(stage) + t->at, key = loaded_key(at, j);
+    u32 page = t->args->changes.page.value;
+    return page < HEED_TILE_KEYS ? page : HEED_TILE_KEYS;
+}
+
+/* That of the block's tile @j; beyond the length it is in no page, for which zeros are copied. */
+HEED_DEVICE part find_part(const tiles *t, const place *at, u32 j)
+{
+    const heed_cuda_changes *changes = &t->args->changes;
+    part own;
+    own.row = ptx_lane() * box_rows(t);
+    u32 key = loaded_key(at, j) + own.row, page = divide(key, changes->page);
+    own.key = key - page * changes->page.value;
+    own.batch = changes->pages;
+    if (own.row < HEED_TILE_KEYS && key < at->length)
+        own.batch = ptx_ld_operand_4(changes->table + at->batch * changes->table_stride + page);
+    return own;
+}
+
+#else
+
+HEED_DEVICE part find_part(const tiles *t, const place *at, u32 j)
+{
+    part own;
+    (void)t;
+    own.row = 0;
+    own.key = loaded_key(at, j);
+    own.batch = at->batch;
+    return own;
+}
+
+#endif
+
+/* Starts copying the lane's part of a tile to the stage; @barrier awaits the bytes. */
+HEED_DEVICE void copy_part(const tiles *t, const place *at, ring stage, part own, u32 barrier)
+{
+    u32 smem = k_tile(stage) + t->at + own.row * PANEL_ROW;
+    if (HEED_PAGED && own.row >= HEED_TILE_KEYS)
+        return;
     HEED_UNROLL
     for (u32 panel = 0; panel < t->panels; panel++)
         ptx_tensor_load(smem + panel * HEED_TILE_KEYS * PANEL_ROW, t->map, barrier,
-                        (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv, (i32)key, (i32)at->batch);
+                        (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv, (i32)own.key,
+                        (i32)own.batch);
 }
 
 /* In builds without overlap: waits until the tile before that of @next, if there is one, has been
@@ -86,16 +153,20 @@ HEED_DEVICE void wait_before(const tiles *t, ring next, u32 j)
     }
 }
 
-/* Loads the block's tile @j to the stage, which is empty. */
-HEED_DEVICE void load_tile(const tiles *t, const place *at, ring stage, u32 j)
+/* Loads the block's tile @j, whose part is @own, to the stage, which is empty. */
+HEED_DEVICE void load_tile(const tiles *t, const place *at, ring stage, u32 j, part own)
 {
     u32 full = stage_barrier(t->full, stage.stage);
     if (ABLATED(ABLATE_NO_LOADS) && j >= HEED_STAGES) { /* what is in the stage stays */
-        ptx_mbarrier_arrive(full);
+        if (is_speaker())
+            ptx_mbarrier_arrive(full);
         return;
     }
-    ptx_mbarrier_arrive_expect(full, HEED_TILE_KEYS * t->panels * PANEL_ROW);
-    copy_tile(t, at, stage, j, full);
+    if (is_speaker())
+        ptx_mbarrier_arrive_expect(full, HEED_TILE_KEYS * t->panels * PANEL_ROW);
+    if (HEED_PAGED)
+        ptx_warp_barrier();
+    copy_part(t, at, stage, own, full);
 }
 
 /* Loads the tiles from @j on, each when its stage is empty. */
@@ -103,9 +174,14 @@ HEED_DEVICE void load_tiles(const tiles *t, const place *at, ring *next, u32 j)
 {
     HEED_NO_UNROLL
     for (; j < block_count(at, at->tiles); j++) {
+        part own;
+        if (HEED_PAGED) /* a page is looked up while the stage is not empty */
+            own = find_part(t, at, j);
         wait_before(t, *next, j);
         ptx_mbarrier_wait(stage_barrier(t->empty, next->stage), next->parity ^ 1);
-        load_tile(t, at, *next, j);
+        if (!HEED_PAGED)
+            own = find_part(t, at, j);
+        load_tile(t, at, *next, j, own);
         ring_advance(next, 1);
     }
 }
@@ -218,7 +294,7 @@ HEED_DEVICE void rehearse(const heed_cuda_mapped_args *m, const tiles *t, const 
     for (u32 r = 0; r < HEED_ROW_GROUPS && !of_k; r++)
         copy_q(m, at, r, r, barrier);
     for (ring stage = { 0, 0 }; stage.stage < count; stage.stage++)
-        copy_tile(t, at, stage, stage.stage, barrier);
+        copy_part(t, at, stage, find_part(t, at, stage.stage), barrier);
     ptx_mbarrier_wait(barrier, 0);
 }
 
@@ -248,7 +324,7 @@ HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const int of_k, plac
     for (u32 r = 0; r < HEED_ROW_GROUPS && !of_k; r++)
         load_q(m, at, r, r);
     for (u32 j = 0; j < first_tiles(at, of_k); j++) {
-        load_tile(&t, at, *next, j);
+        load_tile(&t, at, *next, j, find_part(&t, at, j));
         ring_advance(next, 1);
     }
 }
@@ -310,9 +386,9 @@ typedef struct loader {
 /* Starts the first loads, in the threads that do. */
 HEED_DEVICE void start_loads(const heed_cuda_mapped_args *m, u32 warp, loader *l)
 {
-    if (warp == K_WARP && ptx_lane() == 0)
+    if (warp == K_WARP && is_loader())
         load_first(m, 1, &l->at, &l->next);
-    else if (warp == V_WARP && ptx_lane() == 0)
+    else if (warp == V_WARP && is_loader())
         load_first(m, 0, &l->at, &l->next);
     ptx_warp_barrier();
 }
@@ -326,9 +402,9 @@ HEED_DEVICE void load(const heed_cuda_mapped_args *m, loader *l)
         start_loads(m, warp, l);
         ptx_barrier_named(FIRST_BARRIER, GROUP_THREADS);
     }
-    if (warp == K_WARP && ptx_lane() == 0)
+    if (warp == K_WARP && is_loader())
         load_items(m, 1, &l->at, &l->next);
-    else if (warp == V_WARP && ptx_lane() == 0)
+    else if (warp == V_WARP && is_loader())
         load_items(m, 0, &l->at, &l->next);
     else if (HEED_MASKED && warp >= CLEAN_WARP)
         clean_items(m, ptx_thread() - (THREADS - CLEANERS));

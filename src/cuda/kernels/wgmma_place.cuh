@@ -34,6 +34,9 @@ typedef struct place {
     u32 masked; /* so many that need a mask */
     u32 passed; /* with HEED_OWN_TILES 2: so many none of the warpgroup's rows sees, */
     u32 cut;    /* and up to here its rows need a mask */
+#if HEED_PAGED
+    u32 length; /* keys of the batch element */
+#endif
 #if HEED_LISTS
     listed_tiles listed;
 #elif HEED_HIDES_FIRST
@@ -156,6 +159,9 @@ HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 numbe
     at->head_q = head * args->group.value;
     at->head_kv = divide(head, m->share);
     at->row = first + at->row_group * GROUP_ROWS;
+#if HEED_PAGED
+    at->length = clip_key(&args->seq_k, batch_length(args, at->batch));
+#endif
     find_tiles(args, at, first, last);
 }
 

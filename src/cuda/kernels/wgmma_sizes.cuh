@@ -35,10 +35,15 @@
 
 /* Registers of a thread after the warpgroups have shared out those that the block began with, which
  * are the same for all threads: 168, 128 or 96, or 80 where two blocks are to fit. Those that load
- * need more where they clean. One group that computes has enough as it is. */
-#define LOADER_REGISTERS (CONSUMERS != 2 || RESIDENT > 1 ? 32 : HEED_MASKED ? 40 : 24)
+ * need more where they clean, or look pages up. One group that computes has enough as it is. */
+#if defined HEED_PAGED && HEED_PAGED
+#define FEW_LEFT 1
+#else
+#define FEW_LEFT HEED_MASKED
+#endif
+#define LOADER_REGISTERS (CONSUMERS != 2 || RESIDENT > 1 ? 32 : FEW_LEFT ? 40 : 24)
 #define CONSUMER_REGISTERS \
-    (RESIDENT > 1 ? 104 : CONSUMERS == 2 ? (HEED_MASKED ? 232 : 240) : CONSUMERS == 3 ? 160 : 112)
+    (RESIDENT > 1 ? 104 : CONSUMERS == 2 ? (FEW_LEFT ? 232 : 240) : CONSUMERS == 3 ? 160 : 112)
 
 /* Tiles lie in shared memory as panels of 64 columns, 128 bytes, one after another, swizzled; in
  * builds that are worse on purpose as panels of 16 columns, or of 8, which nothing swizzles, and so

@@ -141,7 +141,7 @@ static void test_a_fresh_stage_is_whole(void **state)
 
 /* A problem that has all inputs. */
 static const char operands[] =
-    "b2 h2 s6 d4 f32 bias=f16:q alibi sinks=bh lengths starts shown=bits:h "
+    "b2 h2 s6 d4 f32 bias=f16:q alibi sinks=bh lengths paged=2 starts shown=bits:h "
     "array=a:f32:5 array=b:i32:2x3 array=c:bytes:7 array=d:f32:2 "
     "score=s+a[k]*float(b[0,q]) visible=c[k]||d[head]>0";
 
