@@ -40,11 +40,10 @@ typedef struct lab_view {
     heed_strides strides;
     heed_data kind; /* of the elements; HEED_DATA_NONE: the problem has no such tensor */
     size_t element; /* bytes of one, of bits those of a word */
-    int64_t page;   /* K and V in pages: batch and seq are those of keys all the same, the batch
-                       stride is that of pages, of which there are so many, */
-    int64_t pages;
-    const int32_t *table; /* and this says where keys are, once lab_view_bind() has been called; */
-    int64_t table_stride; /* without it, pages are in order */
+    int64_t page;  /* keys of a page of K or V, or 0; batch and seq stay those of keys, the batch */
+    int64_t pages; /* stride becomes that of pages, this is how many there are, */
+    const int32_t *table; /* and this, of such a stride, says where keys are: lab_view_bind(); */
+    int64_t table_stride; /* NULL: pages are in order */
 } lab_view;
 
 /* lab_view_of() returns the view of one tensor of @problem, which must be normalized; of one that

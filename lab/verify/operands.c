@@ -104,7 +104,7 @@ static void fill_lengths(const heed_problem *problem, const lab_view *view, void
     }
 }
 
-/* Every page that there is need for, in any order; where there are too few, some more than once. */
+/* Names each page that is needed once, in any order, or where there are too few some of them again. */
 static void fill_table(const heed_problem *problem, const lab_view *view, void *data, uint64_t seed)
 {
     int64_t needed = view->batch * view->dim;
