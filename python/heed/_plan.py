@@ -9,7 +9,9 @@ from ctypes import addressof, byref, c_char, c_size_t, c_void_p, sizeof
 from types import TracebackType
 from typing import Any, Dict, List, Optional, Tuple, Type
 
+from . import _again
 from . import _library as c
+from ._again import Calls, makers_of
 from ._arrays import Fast, View, empty, fast_of, require_writable, stream_of, view
 from ._errors import ArgumentTypeError, InvalidError
 from ._library import check, library, text_of
@@ -17,6 +19,8 @@ from ._library import check, library, text_of
 TYPES = {"f32": c.F32, "f16": c.F16, "bf16": c.BF16}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
 _execute = library.heed_execute
+_repeat = _again.module.again if _again.module else None
+_CALLS_MAX = 64  # kinds of arrays that a plan keeps in mind
 
 
 class Problem:
@@ -323,7 +327,13 @@ class Plan:
         self.workspace_size = int(library.heed_plan_workspace_size(pointer.value))
         self._local = threading.local()
         self._signature: Optional[Tuple[Any, ...]] = None  # of the arrays of the last call
+        self._calls = Calls(_CALLS_MAX)
         self._cuda = context.backend == "cuda"
+        self._state = (
+            _again.module.plan(pointer.value, self.workspace_size, self._cuda)
+            if _again.module
+            else None
+        )
         context._plans.add(self)
 
     def _open(self) -> int:
@@ -334,6 +344,8 @@ class Plan:
     def close(self) -> None:
         """Free it now. On a CUDA device the work that it started must have ended."""
         self._pointer = None
+        if _again.module:
+            _again.module.close(self._state)
         self._finish()
 
     @property
@@ -457,8 +469,12 @@ class Plan:
             ArgumentTypeError: a wrong dtype, or no array.
         """
         signature = None
-        if lse is None and operands is None and out is not None:
-            fast = fast_of(q)
+        if lse is None and operands is None:
+            if _repeat is not None:
+                o = _repeat(self._calls.known, None, q, k, v, out)
+                if o is not None:
+                    return o
+            fast = fast_of(q) if out is not None else None
             signature = fast.key(q, k, v, out) if fast else None
             if fast and signature is not None and signature == self._signature:
                 self._run_again(fast, q, k, v, out, None)
@@ -469,6 +485,7 @@ class Plan:
         self._check("q", views["q"], problem.q_shape, fields.q)
         self._check("k", views["k"], problem.k_shape, fields.k)
         self._check("v", views["v"], problem.v_shape, fields.v)
+        makes = out is None
         if out is None:
             out = empty(views["q"], problem.o_shape, problem.dtype)
         views["o"] = view("out", out)
@@ -482,6 +499,10 @@ class Plan:
             views["q"], {name: x.pointer for name, x in views.items()}, [a.pointer for a in arrays]
         )
         self._signature = signature
+        if _repeat is not None and lse is None and operands is None:
+            given = (q, k, v, None if makes else out)
+            makers = makers_of(q, out if makes else None, None)
+            self._calls.learn(None, given, (), self, *makers)
         return out
 
     def _check_lse(self, lse: Any) -> View:
