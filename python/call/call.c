@@ -26,7 +26,7 @@ enum {
     WORDS = (FIXED + OPERANDS) * (3 + 2 * RANK)
 };
 
-/* ---- What Python tells once ------------------------------------------------------------------ */
+/* ---- Told by Python, once ------------------------------------------------------------------ */
 
 /* NumPy's PyArrayObject_fields. */
 typedef struct numpy_array {
@@ -93,6 +93,20 @@ static PyObject *none(void)
     return Py_None;
 }
 
+/* Since Python 3.11 a function; NULL before. */
+#pragma weak PyObject_Vectorcall
+
+/* function(*arguments), of which there are at most 3. */
+static PyObject *call_with(PyObject *function, PyObject *const *arguments, size_t count)
+{
+    if (PyObject_Vectorcall)
+        return PyObject_Vectorcall(function, arguments, count, NULL);
+    PyObject *x[3] = { NULL, NULL, NULL };
+    for (size_t i = 0; i < count; i++)
+        x[i] = arguments[i];
+    return PyObject_CallFunctionObjArgs(function, x[0], x[1], x[2], NULL);
+}
+
 static PyObject *refuse(const char *text)
 {
     PyErr_SetString(PyExc_TypeError, text);
@@ -136,7 +150,7 @@ static int read_numpy(PyObject *x, int written, reading *to)
 /* Whether a function, or a method of @x, answers true; also where it fails. */
 static int answers(PyObject *function, PyObject *x)
 {
-    PyObject *answer = PyObject_Vectorcall(function, &x, x ? 1 : 0, NULL);
+    PyObject *answer = call_with(function, &x, x ? 1 : 0);
     int yes = answer ? PyObject_IsTrue(answer) : 1;
     if (answer)
         Py_DecRef(answer);
@@ -153,7 +167,7 @@ static int needs_gradient(PyObject *x)
         Py_DecRef(wanted);
     else
         PyErr_Clear();
-    return yes && answers(known.grad_enabled, NULL);
+    return yes;
 }
 
 static int tensor_of(PyObject *x, dl_tensor *tensor)
@@ -164,10 +178,10 @@ static int tensor_of(PyObject *x, dl_tensor *tensor)
     return 0;
 }
 
-static int read_torch(PyObject *x, reading *to)
+static int read_torch(PyObject *x, int gradients, reading *to)
 {
     dl_tensor tensor;
-    if (needs_gradient(x) || answers(known.is_neg, x) || !tensor_of(x, &tensor))
+    if ((gradients && needs_gradient(x)) || answers(known.is_neg, x) || !tensor_of(x, &tensor))
         return 0;
     if (tensor.rank < 0 || tensor.rank > RANK || (tensor.rank && !tensor.strides))
         return 0;
@@ -191,6 +205,7 @@ static int read_arrays(PyObject *const *arrays, int count, reading *to)
     PyTypeObject *type = arrays[0]->ob_type;
     if (!type || (type != known.numpy && type != known.torch))
         return 0;
+    int gradients = type == known.torch && answers(known.grad_enabled, NULL);
     to->words_count = 0;
     for (to->count = 0; to->count < count; to->count++) {
         PyObject *x = arrays[to->count];
@@ -201,7 +216,7 @@ static int read_arrays(PyObject *const *arrays, int count, reading *to)
         }
         int written = to->count == FIXED - 1;
         if (x->ob_type != type ||
-            !(type == known.numpy ? read_numpy(x, written, to) : read_torch(x, to)))
+            !(type == known.numpy ? read_numpy(x, written, to) : read_torch(x, gradients, to)))
             return 0;
     }
     return 1;
@@ -389,7 +404,7 @@ static PyObject *make(const maker *how, PyObject *q)
 {
     if (how->arguments)
         return PyObject_Call(how->function, how->arguments, how->words);
-    return PyObject_Vectorcall(how->function, &q, 1, NULL);
+    return call_with(how->function, &q, 1);
 }
 
 /* Sets the stream of a CUDA device and the workspace. *@workspace is a tensor to be kept until the
@@ -412,7 +427,7 @@ static int place(const plan_state *plan, const reading *from, PyObject *q, heed_
     PyObject *size = PyLong_FromLongLong((long long)plan->workspace_size);
     PyObject *stream = PyLong_FromVoidPtr(buffers->stream);
     PyObject *arguments[] = { q, size, stream };
-    *workspace = size && stream ? PyObject_Vectorcall(known.workspace, arguments, 3, NULL) : NULL;
+    *workspace = size && stream ? call_with(known.workspace, arguments, 3) : NULL;
     drop(size);
     drop(stream);
     buffers->workspace = *workspace ? data_of(*workspace) : NULL;

@@ -3,8 +3,8 @@
  *
  * They are declared here, in the words of https://docs.python.org/3/c-api/stable.html, so that
  * building needs no headers of Python and one binary serves every CPython from 3.10 that has a
- * global interpreter lock. PyObject_Vectorcall is of the stable ABI since 3.12 and exported, as
- * it is here, since 3.9. tests/python/test_call_abi.py compiles call.c with Python's own headers.
+ * global interpreter lock. PyObject_Vectorcall is of the stable ABI since 3.12, and 3.11 has it as
+ * it is here. tests/python/test_call_abi.py compiles call.c with Python's own headers.
  */
 #ifndef HEED_PYTHON_H
 #define HEED_PYTHON_H
@@ -74,6 +74,7 @@ PyObject *PyObject_GetAttr(PyObject *x, PyObject *name);
 PyObject *PyObject_Call(PyObject *function, PyObject *arguments, PyObject *words);
 PyObject *PyObject_Vectorcall(PyObject *function, PyObject *const *arguments, size_t count,
                               PyObject *words);
+PyObject *PyObject_CallFunctionObjArgs(PyObject *function, ...);
 PyObject *PyObject_CallFunction(PyObject *function, const char *format, ...);
 int PyObject_IsTrue(PyObject *x);
 

@@ -16,6 +16,7 @@ import threading
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from . import _library as c
+from . import _report
 from ._library import library
 
 #: How a result is made: (function, arguments, words), or (function, None, None) of q.
@@ -151,12 +152,12 @@ def maker_of(q: Any, shape: Tuple[int, ...], dtype: str) -> Maker:
 
 
 def makers_of(q: Any, o: Any, lse: Any) -> Tuple[Optional[Maker], Optional[Maker]]:
-    """The makers of results like these; None stands for one that is not made."""
+    """The makers of results of these shapes; None stands for one that is not made."""
     if not _knows(type(q)):
         return (None, None)
     return (
-        None if o is None else maker_of(q, tuple(o.shape), "same"),
-        None if lse is None else maker_of(q, tuple(lse.shape), "f32"),
+        None if o is None else maker_of(q, tuple(o), "same"),
+        None if lse is None else maker_of(q, tuple(lse), "f32"),
     )
 
 
@@ -186,7 +187,9 @@ class Calls:
         if key is None:
             return None
         if len(self.known) >= self._limit:
+            old = list(self.known.values())
             self.known.clear()
+            _report.settle(old)
         offsets = tuple(getattr(c.Buffers, name).offset for name in operands)
         types = tuple(x.dtype for x in arrays if x is not None)  # whose address is in the key
         call = module.call(plan._state, offsets, o, lse, (types, keep))
@@ -194,4 +197,6 @@ class Calls:
             self.known[key, words] = call
         except TypeError:  # words without a hash
             return None
+        if keep is not None:
+            _report.watch(plan._record(), call)
         return call

@@ -232,6 +232,7 @@ class _Known(NamedTuple):
             out = self.fast.empty(q, self.o_shape, "same")
         lse = None if self.lse_shape is None else self.fast.empty(q, self.lse_shape, "f32")
         self.plan._run_again(self.fast, q, k, v, out, lse)
+        self.plan._record().count += 1
         return out if lse is None else (out, lse)
 
 
@@ -251,18 +252,18 @@ def compute(
     v: Any,
     given: Tuple[Any, ...],
     *,
-    causal: "bool | str",
-    window: Optional[Tuple[Optional[int], Optional[int]]],
-    chunk: Optional[int],
-    align: Optional[str],
-    softcap: float,
-    score: Optional[str],
-    visible: Optional[str],
-    arrays: Optional[Mapping[str, Any]],
-    scale: Optional[float],
-    layout: str,
-    return_lse: bool,
-    out: Any,
+    causal: "bool | str" = False,
+    window: Optional[Tuple[Optional[int], Optional[int]]] = None,
+    chunk: Optional[int] = None,
+    align: Optional[str] = None,
+    softcap: float = 0.0,
+    score: Optional[str] = None,
+    visible: Optional[str] = None,
+    arrays: Optional[Mapping[str, Any]] = None,
+    scale: Optional[float] = None,
+    layout: str = "bshd",
+    return_lse: bool = False,
+    out: Any = None,
 ) -> Tuple[Any, Any, Plan]:
     """attention() with all checks; @given are the OPERANDS. Returns out, the LSE if it is wanted,
     and the plan that did it."""
@@ -319,7 +320,76 @@ def compute(
     views.update(operands)
     pointers = {name: x.pointer for name, x in views.items()}
     plan._run(like, pointers, [x.pointer for x in array_views])
+    plan._record().count += 1
     return out, lse, plan
+
+
+def attend(
+    q: Any,
+    k: Any,
+    v: Any,
+    given: Tuple[Any, ...],
+    *,
+    causal: "bool | str" = False,
+    window: Optional[Tuple[Optional[int], Optional[int]]] = None,
+    chunk: Optional[int] = None,
+    align: Optional[str] = None,
+    softcap: float = 0.0,
+    score: Optional[str] = None,
+    visible: Optional[str] = None,
+    arrays: Optional[Mapping[str, Any]] = None,
+    scale: Optional[float] = None,
+    layout: str = "bshd",
+    return_lse: bool = False,
+    out: Any = None,
+) -> Any:
+    """attention() with the OPERANDS as a tuple."""
+    words = (causal, window, chunk, align, softcap, score, visible, scale, layout, return_lse)
+    if _repeat is not None and arrays is None:
+        again = _repeat(_calls.known, words, q, k, v, out, *given)
+        if again is not None:
+            return again
+    if window is not None:
+        window = tuple(window)  # type: ignore[assignment]
+    usual = fast = None
+    if arrays is None and all(x is None for x in given):
+        fast = fast_of(q)
+        seen = fast.key(q, k, v, out) if fast else None
+        if seen is not None:
+            usual = (seen, words[0], window, *words[2:])
+            known = _known.get(usual)
+            if known is not None and known.plan._pointer is not None:
+                return known.call(q, k, v, out)
+    found, lse, plan = compute(
+        q,
+        k,
+        v,
+        given,
+        causal=causal,
+        window=window,
+        chunk=chunk,
+        align=align,
+        softcap=softcap,
+        score=score,
+        visible=visible,
+        arrays=arrays,
+        scale=scale,
+        layout=layout,
+        return_lse=return_lse,
+        out=out,
+    )
+    shapes = (found.shape if out is None else None, None if lse is None else lse.shape)
+    makers = makers_of(q, *shapes)
+    if arrays is None and _calls.learn(
+        words, (q, k, v, out, *given), OPERANDS, plan, *makers, keep=plan
+    ):
+        pass
+    elif usual is not None and fast is not None:
+        if len(_known) > _PLANS_MAX:
+            _known.clear()
+        lse_shape = None if lse is None else tuple(lse.shape)
+        _known[usual] = _Known(plan, fast, tuple(found.shape), lse_shape)
+    return (found, lse) if return_lse else found
 
 
 def attention(
@@ -390,28 +460,11 @@ def attention(
         ArgumentTypeError: a type is wrong; it is a TypeError.
         UnsupportedError, NoMemoryError, DeviceError.
     """
-    words = (causal, window, chunk, align, softcap, score, visible, scale, layout, return_lse)
-    given = (bias, mask, slopes, sinks, starts, lengths)
-    if _repeat is not None and arrays is None:
-        again = _repeat(_calls.known, words, q, k, v, out, *given)
-        if again is not None:
-            return again
-    if window is not None:
-        window = tuple(window)  # type: ignore[assignment]
-    usual = fast = None
-    if bias is mask is slopes is sinks is starts is lengths is arrays is None:
-        fast = fast_of(q)
-        seen = fast.key(q, k, v, out) if fast else None
-        if seen is not None:
-            usual = (seen, words[0], window, *words[2:])
-            known = _known.get(usual)
-            if known is not None and known.plan._pointer is not None:
-                return known.call(q, k, v, out)
-    found, lse, plan = compute(
+    return attend(
         q,
         k,
         v,
-        given,
+        (bias, mask, slopes, sinks, starts, lengths),
         causal=causal,
         window=window,
         chunk=chunk,
@@ -425,14 +478,3 @@ def attention(
         return_lse=return_lse,
         out=out,
     )
-    makers = makers_of(q, None if out is not None else found, lse)
-    if arrays is None and _calls.learn(
-        words, (q, k, v, out, *given), OPERANDS, plan, *makers, keep=plan
-    ):
-        pass
-    elif usual is not None and fast is not None:
-        if len(_known) > _PLANS_MAX:
-            _known.clear()
-        lse_shape = None if lse is None else tuple(lse.shape)
-        _known[usual] = _Known(plan, fast, tuple(found.shape), lse_shape)
-    return (found, lse) if return_lse else found

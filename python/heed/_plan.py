@@ -15,6 +15,7 @@ from ._again import Calls, makers_of
 from ._arrays import Fast, View, empty, fast_of, require_writable, stream_of, view
 from ._errors import ArgumentTypeError, InvalidError
 from ._library import check, library, text_of
+from ._report import Record, record_of
 
 TYPES = {"f32": c.F32, "f16": c.F16, "bf16": c.BF16}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
@@ -328,6 +329,7 @@ class Plan:
         self._local = threading.local()
         self._signature: Optional[Tuple[Any, ...]] = None  # of the arrays of the last call
         self._calls = Calls(_CALLS_MAX)
+        self._counted: Optional[Record] = None
         self._cuda = context.backend == "cuda"
         self._state = (
             _again.module.plan(pointer.value, self.workspace_size, self._cuda)
@@ -352,6 +354,12 @@ class Plan:
     def name(self) -> str:
         """Kernel and config, such as "fwd_any_avx2_tile__m128n128s1"."""
         return str(library.heed_plan_name(self._open()).decode())
+
+    def _record(self) -> Record:
+        """Where calls of its kind are counted."""
+        if self._counted is None:
+            self._counted = record_of(str(self.problem), self.name)
+        return self._counted
 
     @property
     def deterministic(self) -> bool:
@@ -501,7 +509,7 @@ class Plan:
         self._signature = signature
         if _repeat is not None and lse is None and operands is None:
             given = (q, k, v, None if makes else out)
-            makers = makers_of(q, out if makes else None, None)
+            makers = makers_of(q, out.shape if makes else None, None)
             self._calls.learn(None, given, (), self, *makers)
         return out
 

@@ -37,6 +37,8 @@ def main():
     folder = pathlib.Path(sysconfig.get_path("include"))
     if not shutil.which(compiler):
         skip(f"no {compiler}")
+    if sys.version_info < (3, 11):
+        skip("PyObject_Vectorcall is no function before Python 3.11")
     if not (folder / "Python.h").exists():
         skip(f"no Python.h in {folder}")
     flags = ["-std=gnu17", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-DHEED_OF_PYTHON"]
