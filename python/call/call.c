@@ -80,7 +80,7 @@ static struct {
     const dl_exchange *exchange;
     PyObject *is_neg;
     PyObject *grad_enabled;
-    PyObject *forward_ad;
+    PyObject *forward_ad;     /* the names of torch.autograd.forward_ad */
     PyObject *checks[CHECKS]; /* functions whose answer is false in torch's plain state */
     int checks_count;
     PyObject *requires_grad; /* names of attributes */
@@ -499,6 +499,107 @@ static PyObject *run(call_state *call, const plan_state *plan, PyObject *const *
     return answer;
 }
 
+/* ---- Finding a call -------------------------------------------------------------------------- */
+
+/* Answers of lookup(), since a key of Python's takes a quarter of a microsecond to make. Objects
+ * are held, so that their addresses mean them alone. */
+typedef struct memo {
+    PyObject *calls;
+    PyObject *words;
+    PyObject *capsule;
+    int key_count;
+    int64_t key[WORDS];
+} memo;
+
+enum {
+    MEMOS = 16 /* as many as 4 bits count */
+};
+
+static memo memos[MEMOS];
+
+static memo *memo_of(const PyObject *calls, const reading *from)
+{
+    uint64_t mix = (uint64_t)(uintptr_t)calls;
+    for (int i = 0; i < from->words_count; i++)
+        mix = (mix ^ (uint64_t)from->words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return &memos[mix >> 60];
+}
+
+/* Whether two tuples have the same objects. */
+static int same_objects(PyObject *x, PyObject *y)
+{
+    if (x == y)
+        return 1;
+    if (x == Py_None || y == Py_None)
+        return 0;
+    Py_ssize_t size = PyTuple_Size(x);
+    if (size < 0 || size != PyTuple_Size(y))
+        return 0;
+    for (Py_ssize_t i = 0; i < size; i++)
+        if (PyTuple_GetItem(x, i) != PyTuple_GetItem(y, i))
+            return 0;
+    return 1;
+}
+
+static int remembers(const memo *kept, const PyObject *calls, PyObject *words, const reading *from)
+{
+    return kept->calls == calls && kept->key_count == from->words_count &&
+           memcmp(kept->key, from->words, (size_t)from->words_count * sizeof *kept->key) == 0 &&
+           same_objects(kept->words, words);
+}
+
+static void remember(memo *slot, PyObject *calls, PyObject *words, PyObject *capsule,
+                     const reading *from)
+{
+    PyObject *old[] = { slot->calls, slot->words, slot->capsule };
+    slot->calls = calls;
+    slot->words = words;
+    slot->capsule = capsule;
+    slot->key_count = from->words_count;
+    memcpy(slot->key, from->words, (size_t)from->words_count * sizeof *slot->key);
+    Py_IncRef(calls);
+    Py_IncRef(words);
+    Py_IncRef(capsule);
+    for (int i = 0; i < 3; i++) /* last: it may run Python */
+        drop(old[i]);
+}
+
+/* calls[key, words], a new reference, or NULL. */
+static PyObject *lookup(PyObject *calls, PyObject *words, const reading *from)
+{
+    memo *slot = memo_of(calls, from);
+    if (remembers(slot, calls, words, from)) {
+        Py_IncRef(slot->capsule);
+        return slot->capsule;
+    }
+    PyObject *bytes = key_of(from);
+    PyObject *pair = bytes ? PyTuple_Pack(2, bytes, words) : NULL;
+    PyObject *capsule = pair ? keep(PyDict_GetItemWithError(calls, pair)) : NULL;
+    drop(pair);
+    drop(bytes);
+    if (capsule)
+        remember(slot, calls, words, capsule, from);
+    return capsule;
+}
+
+/* Forgets what lookup() has found in @calls. */
+static PyObject *forget(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 1)
+        return refuse("forget(calls)");
+    for (int i = 0; i < MEMOS; i++) {
+        memo old = memos[i];
+        if (old.calls != x[0])
+            continue;
+        memset(&memos[i], 0, sizeof memos[i]);
+        drop(old.calls);
+        drop(old.words);
+        drop(old.capsule);
+    }
+    return none();
+}
+
 /* again(calls, words, q, k, v, out, *operands): the result of calls[key, words], or None. */
 static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
@@ -509,11 +610,7 @@ static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
         return refuse("again(calls, words, q, k, v, out, *operands)");
     if (!read_arrays(x + 2, arrays, &from))
         return none();
-    PyObject *bytes = key_of(&from);
-    PyObject *key = bytes ? PyTuple_Pack(2, bytes, x[1]) : NULL;
-    PyObject *capsule = key ? keep(PyDict_GetItemWithError(x[0], key)) : NULL;
-    drop(key);
-    drop(bytes);
+    PyObject *capsule = lookup(x[0], x[1], &from);
     if (!capsule) {
         PyErr_Clear(); /* such as of words that have no hash */
         return none();
@@ -533,9 +630,8 @@ static int is_plain(void)
     for (int i = 0; i < known.checks_count; i++)
         if (answers(known.checks[i], NULL))
             return 0;
-    PyObject *level = PyObject_GetAttr(known.forward_ad, known.current_level);
+    PyObject *level = PyDict_GetItemWithError(known.forward_ad, known.current_level);
     long number = level ? PyLong_AsLong(level) : 0;
-    drop(level);
     if (PyErr_Occurred())
         PyErr_Clear();
     return number < 0;
@@ -629,7 +725,7 @@ PyMODINIT_FUNC PyInit__call(void);
 
 PyMODINIT_FUNC PyInit__call(void)
 {
-    static PyMethodDef methods[11];
+    static PyMethodDef methods[12];
     static PyModuleDef module = { PyModuleDef_HEAD_INIT,
                                   "_call",
                                   "Known calls of heed; see python/call/call.c.",
@@ -645,8 +741,8 @@ PyMODINIT_FUNC PyInit__call(void)
     } rows[] = {
         { "again", again },         { "again_plain", again_plain }, { "call", make_call },
         { "close", close_plan },    { "count", count_calls },       { "key", key },
-        { "plan", make_plan },      { "set_library", set_library }, { "set_numpy", set_numpy },
-        { "set_torch", set_torch },
+        { "forget", forget },       { "plan", make_plan },          { "set_library", set_library },
+        { "set_numpy", set_numpy }, { "set_torch", set_torch },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         methods[i] = (PyMethodDef){ rows[i].name, method(rows[i].function), METH_FASTCALL, NULL };

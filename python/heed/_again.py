@@ -106,14 +106,19 @@ def _learn_torch(torch: Any) -> bool:
     checks = [
         getattr(torch._C, "_len_torch_dispatch_stack", None),
         getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None),
-        getattr(torch._C, "_get_tracing_state", None),
+        getattr(torch._C, "_is_tracing", None),
         getattr(torch._C, "_is_any_autocast_enabled", None),
     ]
     if exchange is None or None in checks or not hasattr(forward_ad, "_current_level"):
         return False
     try:
         module.set_torch(
-            torch.Tensor, exchange, torch.Tensor.is_neg, torch.is_grad_enabled, forward_ad, *checks
+            torch.Tensor,
+            exchange,
+            torch.Tensor.is_neg,
+            torch.is_grad_enabled,
+            vars(forward_ad),
+            *checks,
         )
     except (TypeError, ValueError):
         return False
@@ -189,10 +194,12 @@ class Calls:
         if len(self.known) >= self._limit:
             old = list(self.known.values())
             self.known.clear()
+            module.forget(self.known)
             _report.settle(old)
         offsets = tuple(getattr(c.Buffers, name).offset for name in operands)
         types = tuple(x.dtype for x in arrays if x is not None)  # whose address is in the key
         call = module.call(plan._state, offsets, o, lse, (types, keep))
+        module.forget(self.known)  # perhaps this call with a plan that has been closed
         try:
             self.known[key, words] = call
         except TypeError:  # words without a hash
