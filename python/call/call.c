@@ -96,7 +96,7 @@ static PyObject *none(void)
 /* Since Python 3.11 a function; NULL before. */
 #pragma weak PyObject_Vectorcall
 
-/* function(*arguments), of which there are at most 3. */
+/* function(*arguments), with 3 of them at most. */
 static PyObject *call_with(PyObject *function, PyObject *const *arguments, size_t count)
 {
     if (PyObject_Vectorcall)

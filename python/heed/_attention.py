@@ -139,7 +139,7 @@ def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operan
                 f"{name}: shape is {x.shape}, which does not broadcast to "
                 f"{tuple(size for _, size in sizes)}"
             )
-        if own == size and (size > 1 or bit == sizes[-1][0]):
+        if own == size and (bit == sizes[-1][0] or (size > 1 and stride != 0)):
             operand.along |= bit
             strides[bit] = stride
     last, size = sizes[-1]

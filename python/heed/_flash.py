@@ -138,7 +138,7 @@ def _bounds(name: str, x: Any, total: int) -> "list[int]":
     if found[0] < 0 or found[-1] > total or any(a > b for a, b in zip(found, found[1:])):
         raise InvalidError(
             f"{name}: {found[:8]}{'...' if len(found) > 8 else ''} does not rise from 0 to the "
-            f"{total} tokens that there are"
+            f"{total} tokens of the tensor"
         )
     return found
 

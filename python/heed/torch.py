@@ -496,16 +496,16 @@ def disable() -> None:
 
 
 def report(*, clear: bool = False) -> Report:
-    """The calls of this process, each kind with its kernel, its count and, where torch computed it
+    """The calls of this process, each kind with its kernel, how often, and, where torch computed it
     in heed's place, the reason. print() shows a table.
 
     Args:
         clear: whether to begin again at 0.
 
     Returns:
-        a list of rows (count, problem, kernel, reason), the most frequent one first. It has the
+        a list of rows (calls, problem, kernel, reason), the most frequent one first. It has the
         calls of heed.attention() and all that is made of it; those of heed.Plan are not counted.
-        What torch.compile left to torch counts once for each time that it was compiled.
+        A call that torch.compile left to torch counts once for each time that it was compiled.
     """
     found = _report.report()
     if clear:
