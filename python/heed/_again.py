@@ -125,7 +125,7 @@ def _learn_torch(torch: Any) -> bool:
     return True
 
 
-def _knows(kind: type) -> bool:
+def knows(kind: type) -> bool:
     """Can the module read arrays of the type?"""
     found = _learned.get(kind) if module is not None else False
     if found is None:
@@ -158,7 +158,7 @@ def maker_of(q: Any, shape: Tuple[int, ...], dtype: str) -> Maker:
 
 def makers_of(q: Any, o: Any, lse: Any) -> Tuple[Optional[Maker], Optional[Maker]]:
     """The makers of results of these shapes; None stands for one that is not made."""
-    if not _knows(type(q)):
+    if not knows(type(q)):
         return (None, None)
     return (
         None if o is None else maker_of(q, tuple(o), "same"),
@@ -186,7 +186,7 @@ class Calls:
         """Remember a call that went well: of q, k, v, out and operands, which are given or None,
         and whose names are fields of heed_buffers. Returns what counts it; None: it is repeated
         the long way."""
-        if not _knows(type(arrays[0])):
+        if not knows(type(arrays[0])):
             return None
         key = module.key(*arrays)
         if key is None:

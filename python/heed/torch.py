@@ -183,19 +183,6 @@ def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
         ) from None
 
 
-def _attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-) -> Tuple[Tensor, Plan]:
-    given, words = _words(mask, causal, scale)
-    o, _, plan = compute(query, key, value, given, **words)
-    return o, plan
-
-
 def _learn(words: Tuple[Any, ...], arrays: Tuple[Any, ...], plan: Plan) -> None:
     """Remember a call of torch's plain state that went well."""
     query, _, value, _, mask = arrays
@@ -237,8 +224,8 @@ def scaled_dot_product_attention(
         UnsupportedError: dropout_p is not 0; a tensor has a tangent (torch.func.jvp).
     """
     if _repeat is not None and not torch.compiler.is_compiling():
-        words = (dropout_p, is_causal, scale, enable_gqa)
-        again: Optional[Tensor] = _repeat(_calls.known, words, query, key, value, None, attn_mask)
+        said = (dropout_p, is_causal, scale, enable_gqa)
+        again: Optional[Tensor] = _repeat(_calls.known, said, query, key, value, None, attn_mask)
         if again is not None:
             return again
     own = (query, key, value, None, attn_mask)
@@ -267,12 +254,16 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         attn_mask = _dims4("attn_mask", attn_mask, lead)
     given = (q, k, v) if attn_mask is None else (q, k, v, attn_mask)
+    o: Tensor
     if _wants_operator(*given):
-        o: Tensor = _forward(q, k, v, attn_mask, is_causal, scale)
-    else:
-        o, plan = _attend(q, k, v, attn_mask, is_causal, scale)
-        if all(x is y for x, y in zip((query, key, value), own)):  # no autocast changed them
-            _learn((dropout_p, is_causal, scale, enable_gqa), own, plan)
+        o = _forward(q, k, v, attn_mask, is_causal, scale)
+    elif _again.knows(Tensor) and all(x is y for x, y in zip((query, key, value), own)):
+        more, words = _words(attn_mask, is_causal, scale)
+        o, _, plan = compute(q, k, v, more, **words)
+        _learn((dropout_p, is_causal, scale, enable_gqa), own, plan)
+    else:  # without the module in C, or with tensors that autocast has made
+        more, words = _words(attn_mask, is_causal, scale)
+        o = attend(q, k, v, more, **words)
     return o if len(lead) == 1 else o.view(*query.shape[:-2], *o.shape[-2:])
 
 

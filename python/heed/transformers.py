@@ -127,7 +127,7 @@ def attention_forward(
     """The attention of a layer, as transformers' AttentionInterface calls it.
 
     Args:
-        module: the layer; its is_causal counts where the argument is None.
+        module: the layer, whose own is_causal counts unless the argument is given.
         query: (batch, heads, queries, dim); float32, float16 or bfloat16.
         key, value: (batch, key/value heads, keys, dim), heads unrepeated.
         attention_mask: None, or (batch, keys) of booleans, False for padding: the causal mask and
