@@ -6,68 +6,17 @@
  * the kernel: it makes a key of types, devices, shapes and strides, looks the key up in a dict,
  * reads the pointers and executes. A call that it cannot take for sure is answered with None, and
  * goes the long way in Python, which has the messages.
- *
- * Arrays of NumPy are read where their C API has them (PyArrayObject_fields, the same since NumPy
- * 1.0; Python compares one with its attributes before this is used), tensors of PyTorch by the
- * table of functions that DLPack 1.3 describes (DLPackExchangeAPI).
  */
-#include "python.h"
+#include "arrays.h"
+#include "memo.h"
+#include "objects.h"
 
 #include <heed.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    FIXED = 4,    /* q, k, v, out */
-    OPERANDS = 6, /* at most, after them */
-    RANK = 8,     /* an array of more dimensions goes the long way */
-    CHECKS = 8,   /* of torch's state */
-    WORDS = (FIXED + OPERANDS) * (3 + 2 * RANK)
-};
-
 /* ---- Told by Python, once ------------------------------------------------------------------ */
-
-/* NumPy's PyArrayObject_fields. */
-typedef struct numpy_array {
-    PyObject head;
-    char *data;
-    int rank;
-    intptr_t *shape;
-    intptr_t *strides;
-    PyObject *base;
-    PyObject *dtype;
-    int flags;
-} numpy_array;
-
-enum {
-    NUMPY_WRITEABLE = 0x400
-};
-
-/* DLPack's DLTensor and DLPackExchangeAPI. */
-typedef struct dl_tensor {
-    char *data;
-    int32_t device_type;
-    int32_t device_id;
-    int32_t rank;
-    uint8_t code;
-    uint8_t bits;
-    uint16_t lanes;
-    int64_t *shape;
-    int64_t *strides;
-    uint64_t offset;
-} dl_tensor;
-
-typedef struct dl_exchange {
-    uint32_t major;
-    uint32_t minor;
-    void *previous;
-    void *allocate;
-    void *from_object;
-    void *to_object;
-    int (*tensor_of)(void *object, dl_tensor *tensor);
-    int (*stream_of)(int device_type, int32_t device_id, void **stream);
-} dl_exchange;
 
 typedef heed_status execute_function(const heed_plan *plan, const heed_buffers *buffers);
 
@@ -75,168 +24,7 @@ static struct {
     execute_function *execute;
     PyObject *check;     /* check(status) raises the exception of a status */
     PyObject *workspace; /* workspace(q, size, stream) makes a tensor of so many bytes */
-    PyTypeObject *numpy;
-    PyTypeObject *torch;
-    const dl_exchange *exchange;
-    PyObject *is_neg;
-    PyObject *grad_enabled;
-    PyObject *forward_ad;     /* the names of torch.autograd.forward_ad */
-    PyObject *checks[CHECKS]; /* functions whose answer is false in torch's plain state */
-    int checks_count;
-    PyObject *requires_grad; /* names of attributes */
-    PyObject *current_level;
 } known;
-
-static PyObject *none(void)
-{
-    Py_IncRef(Py_None);
-    return Py_None;
-}
-
-/* Since Python 3.11 a function; NULL before. */
-#pragma weak PyObject_Vectorcall
-
-/* function(*arguments), with 3 of them at most. */
-static PyObject *call_with(PyObject *function, PyObject *const *arguments, size_t count)
-{
-    if (PyObject_Vectorcall)
-        return PyObject_Vectorcall(function, arguments, count, NULL);
-    PyObject *x[3] = { NULL, NULL, NULL };
-    for (size_t i = 0; i < count; i++)
-        x[i] = arguments[i];
-    return PyObject_CallFunctionObjArgs(function, x[0], x[1], x[2], NULL);
-}
-
-static PyObject *refuse(const char *text)
-{
-    PyErr_SetString(PyExc_TypeError, text);
-    return NULL;
-}
-
-/* ---- Reading arrays -------------------------------------------------------------------------- */
-
-/* Some arrays of one call. */
-typedef struct reading {
-    char *data[FIXED + OPERANDS];
-    int count;
-    int device_type; /* of the last one; DLPack's numbers */
-    int32_t device_id;
-    int words_count;
-    int64_t words[WORDS]; /* the key */
-} reading;
-
-static void add_word(reading *to, int64_t word)
-{
-    to->words[to->words_count++] = word;
-}
-
-static int read_numpy(PyObject *x, int written, reading *to)
-{
-    const numpy_array *array = (const numpy_array *)(const void *)x;
-    if (array->rank < 0 || array->rank > RANK || (written && !(array->flags & NUMPY_WRITEABLE)))
-        return 0;
-    add_word(to, 1 | (int64_t)array->rank << 8);
-    add_word(to, (int64_t)(intptr_t)array->dtype);
-    for (int i = 0; i < array->rank; i++) {
-        add_word(to, array->shape[i]);
-        add_word(to, array->strides[i]);
-    }
-    to->data[to->count] = array->data;
-    to->device_type = 1;
-    to->device_id = 0;
-    return 1;
-}
-
-/* Whether a function, or a method of @x, answers true; also where it fails. */
-static int answers(PyObject *function, PyObject *x)
-{
-    PyObject *answer = call_with(function, &x, x ? 1 : 0);
-    int yes = answer ? PyObject_IsTrue(answer) : 1;
-    if (answer)
-        Py_DecRef(answer);
-    if (!answer || yes < 0)
-        PyErr_Clear();
-    return yes != 0;
-}
-
-static int needs_gradient(PyObject *x)
-{
-    PyObject *wanted = PyObject_GetAttr(x, known.requires_grad);
-    int yes = wanted ? PyObject_IsTrue(wanted) : 1;
-    if (wanted)
-        Py_DecRef(wanted);
-    else
-        PyErr_Clear();
-    return yes;
-}
-
-static int tensor_of(PyObject *x, dl_tensor *tensor)
-{
-    if (known.exchange->tensor_of(x, tensor) == 0)
-        return 1;
-    PyErr_Clear();
-    return 0;
-}
-
-static int read_torch(PyObject *x, int gradients, reading *to)
-{
-    dl_tensor tensor;
-    if ((gradients && needs_gradient(x)) || answers(known.is_neg, x) || !tensor_of(x, &tensor))
-        return 0;
-    if (tensor.rank < 0 || tensor.rank > RANK || (tensor.rank && !tensor.strides))
-        return 0;
-    add_word(to, 2 | (int64_t)tensor.rank << 8 | (int64_t)tensor.code << 16 |
-                     (int64_t)tensor.bits << 24 | (int64_t)tensor.lanes << 32);
-    add_word(to, tensor.device_type | (int64_t)tensor.device_id << 32);
-    for (int i = 0; i < tensor.rank; i++) {
-        add_word(to, tensor.shape[i]);
-        add_word(to, tensor.strides[i]);
-    }
-    to->data[to->count] = tensor.data + tensor.offset;
-    to->device_type = tensor.device_type;
-    to->device_id = tensor.device_id;
-    return 1;
-}
-
-/* Reads arrays of one library; None stands for one that is not there. Returns 0 where the call
- * must go the long way. */
-static int read_arrays(PyObject *const *arrays, int count, reading *to)
-{
-    PyTypeObject *type = arrays[0]->ob_type;
-    if (!type || (type != known.numpy && type != known.torch))
-        return 0;
-    int gradients = type == known.torch && answers(known.grad_enabled, NULL);
-    to->words_count = 0;
-    for (to->count = 0; to->count < count; to->count++) {
-        PyObject *x = arrays[to->count];
-        if (x == Py_None) {
-            to->data[to->count] = NULL;
-            add_word(to, 0);
-            continue;
-        }
-        int written = to->count == FIXED - 1;
-        if (x->ob_type != type ||
-            !(type == known.numpy ? read_numpy(x, written, to) : read_torch(x, gradients, to)))
-            return 0;
-    }
-    return 1;
-}
-
-static PyObject *key_of(const reading *from)
-{
-    return PyBytes_FromStringAndSize((const char *)from->words,
-                                     from->words_count * (Py_ssize_t)sizeof *from->words);
-}
-
-static char *data_of(PyObject *x)
-{
-    dl_tensor tensor;
-    if (x->ob_type == known.numpy)
-        return ((const numpy_array *)(const void *)x)->data;
-    if (x->ob_type != known.torch)
-        return NULL;
-    return tensor_of(x, &tensor) ? tensor.data + tensor.offset : NULL;
-}
 
 /* ---- Plans and calls ------------------------------------------------------------------------- */
 
@@ -264,20 +52,6 @@ typedef struct call_state {
     int operands;
     long long count; /* of calls */
 } call_state;
-
-static void drop(PyObject *x)
-{
-    if (x)
-        Py_DecRef(x);
-}
-
-static PyObject *keep(PyObject *x)
-{
-    if (!x || x == Py_None)
-        return NULL;
-    Py_IncRef(x);
-    return x;
-}
 
 static void free_plan(PyObject *capsule)
 {
@@ -412,8 +186,7 @@ static PyObject *make(const maker *how, PyObject *q)
 static int place(const plan_state *plan, const reading *from, PyObject *q, heed_buffers *buffers,
                  PyObject **workspace)
 {
-    if (plan->cuda &&
-        known.exchange->stream_of(from->device_type, from->device_id, &buffers->stream) != 0)
+    if (plan->cuda && !stream_of(from, &buffers->stream))
         return 0;
     if (plan->workspace_size == 0)
         return 1;
@@ -499,107 +272,6 @@ static PyObject *run(call_state *call, const plan_state *plan, PyObject *const *
     return answer;
 }
 
-/* ---- Finding a call -------------------------------------------------------------------------- */
-
-/* Answers of lookup(), since a key of Python's takes a quarter of a microsecond to make. Objects
- * are held, so that their addresses mean them alone. */
-typedef struct memo {
-    PyObject *calls;
-    PyObject *words;
-    PyObject *capsule;
-    int key_count;
-    int64_t key[WORDS];
-} memo;
-
-enum {
-    MEMOS = 16 /* as many as 4 bits count */
-};
-
-static memo memos[MEMOS];
-
-static memo *memo_of(const PyObject *calls, const reading *from)
-{
-    uint64_t mix = (uint64_t)(uintptr_t)calls;
-    for (int i = 0; i < from->words_count; i++)
-        mix = (mix ^ (uint64_t)from->words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    return &memos[mix >> 60];
-}
-
-/* Whether two tuples have the same objects. */
-static int same_objects(PyObject *x, PyObject *y)
-{
-    if (x == y)
-        return 1;
-    if (x == Py_None || y == Py_None)
-        return 0;
-    Py_ssize_t size = PyTuple_Size(x);
-    if (size < 0 || size != PyTuple_Size(y))
-        return 0;
-    for (Py_ssize_t i = 0; i < size; i++)
-        if (PyTuple_GetItem(x, i) != PyTuple_GetItem(y, i))
-            return 0;
-    return 1;
-}
-
-static int remembers(const memo *kept, const PyObject *calls, PyObject *words, const reading *from)
-{
-    return kept->calls == calls && kept->key_count == from->words_count &&
-           memcmp(kept->key, from->words, (size_t)from->words_count * sizeof *kept->key) == 0 &&
-           same_objects(kept->words, words);
-}
-
-static void remember(memo *slot, PyObject *calls, PyObject *words, PyObject *capsule,
-                     const reading *from)
-{
-    PyObject *old[] = { slot->calls, slot->words, slot->capsule };
-    slot->calls = calls;
-    slot->words = words;
-    slot->capsule = capsule;
-    slot->key_count = from->words_count;
-    memcpy(slot->key, from->words, (size_t)from->words_count * sizeof *slot->key);
-    Py_IncRef(calls);
-    Py_IncRef(words);
-    Py_IncRef(capsule);
-    for (int i = 0; i < 3; i++) /* last: it may run Python */
-        drop(old[i]);
-}
-
-/* calls[key, words], a new reference, or NULL. */
-static PyObject *lookup(PyObject *calls, PyObject *words, const reading *from)
-{
-    memo *slot = memo_of(calls, from);
-    if (remembers(slot, calls, words, from)) {
-        Py_IncRef(slot->capsule);
-        return slot->capsule;
-    }
-    PyObject *bytes = key_of(from);
-    PyObject *pair = bytes ? PyTuple_Pack(2, bytes, words) : NULL;
-    PyObject *capsule = pair ? keep(PyDict_GetItemWithError(calls, pair)) : NULL;
-    drop(pair);
-    drop(bytes);
-    if (capsule)
-        remember(slot, calls, words, capsule, from);
-    return capsule;
-}
-
-/* Forgets what lookup() has found in @calls. */
-static PyObject *forget(PyObject *self, PyObject *const *x, Py_ssize_t count)
-{
-    (void)self;
-    if (count != 1)
-        return refuse("forget(calls)");
-    for (int i = 0; i < MEMOS; i++) {
-        memo old = memos[i];
-        if (old.calls != x[0])
-            continue;
-        memset(&memos[i], 0, sizeof memos[i]);
-        drop(old.calls);
-        drop(old.words);
-        drop(old.capsule);
-    }
-    return none();
-}
-
 /* again(calls, words, q, k, v, out, *operands): the result of calls[key, words], or None. */
 static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
@@ -624,23 +296,10 @@ static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
     return answer;
 }
 
-/* Whether torch is in its plain state: no trace, transform, mode, autocast or tangent. */
-static int is_plain(void)
-{
-    for (int i = 0; i < known.checks_count; i++)
-        if (answers(known.checks[i], NULL))
-            return 0;
-    PyObject *level = PyDict_GetItemWithError(known.forward_ad, known.current_level);
-    long number = level ? PyLong_AsLong(level) : 0;
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    return number < 0;
-}
-
 /* The same where torch is in its plain state, else None. */
 static PyObject *again_plain(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
-    if (count > 2 && x[2]->ob_type == known.torch && known.torch && is_plain())
+    if (count > 2 && is_plain(x[2]))
         return again(self, x, count);
     return none();
 }
@@ -668,47 +327,6 @@ static PyObject *set_library(PyObject *self, PyObject *const *x, Py_ssize_t coun
     memcpy(&known.execute, &address, sizeof address);
     known.check = keep(x[1]);
     known.workspace = keep(x[2]);
-    return none();
-}
-
-/* numpy(array): (address, shape, strides, dtype, writeable) as they are read here. Its type, if
- * use is true, is that of arrays from now on. */
-static PyObject *set_numpy(PyObject *self, PyObject *const *x, Py_ssize_t count)
-{
-    (void)self;
-    if (count != 2)
-        return refuse("set_numpy(array, use)");
-    if (PyObject_IsTrue(x[1]) == 1) {
-        known.numpy = x[0]->ob_type;
-        Py_IncRef((PyObject *)(void *)known.numpy);
-        return none();
-    }
-    const numpy_array *array = (const numpy_array *)(const void *)x[0];
-    if (array->rank != 2)
-        return refuse("set_numpy: two dimensions are expected");
-    return Py_BuildValue("N(nn)(nn)Oi", PyLong_FromVoidPtr(array->data), array->shape[0],
-                         array->shape[1], array->strides[0], array->strides[1], array->dtype,
-                         (array->flags & NUMPY_WRITEABLE) != 0);
-}
-
-/* set_torch(type, exchange, is_neg, grad_enabled, forward_ad, *checks) */
-static PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count)
-{
-    (void)self;
-    if (count < 5 || count > 5 + CHECKS)
-        return refuse("set_torch(type, exchange, is_neg, grad_enabled, forward_ad, *checks)");
-    const dl_exchange *exchange = PyCapsule_GetPointer(x[1], "dlpack_exchange_api");
-    if (!exchange)
-        return NULL;
-    if (exchange->major != 1 || !exchange->tensor_of || !exchange->stream_of)
-        return refuse("set_torch: another DLPackExchangeAPI");
-    known.exchange = exchange;
-    known.is_neg = keep(x[2]);
-    known.grad_enabled = keep(x[3]);
-    known.forward_ad = keep(x[4]);
-    for (Py_ssize_t i = 5; i < count; i++)
-        known.checks[known.checks_count++] = keep(x[i]);
-    known.torch = (PyTypeObject *)(void *)keep(x[0]);
     return none();
 }
 
@@ -746,9 +364,7 @@ PyMODINIT_FUNC PyInit__call(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         methods[i] = (PyMethodDef){ rows[i].name, method(rows[i].function), METH_FASTCALL, NULL };
-    known.requires_grad = PyUnicode_InternFromString("requires_grad");
-    known.current_level = PyUnicode_InternFromString("_current_level");
-    if (!known.requires_grad || !known.current_level || pthread_key_create(&arena_key, free) != 0)
+    if (!arrays_init() || pthread_key_create(&arena_key, free) != 0)
         return NULL;
     return PyModule_Create(&module);
 }

@@ -1,10 +1,10 @@
 /*
- * python.h - the parts of Python's stable ABI that call.c uses
+ * python.h - the parts of Python's stable ABI that this folder uses
  *
  * They are declared here, in the words of https://docs.python.org/3/c-api/stable.html, so that
  * building needs no headers of Python and one binary serves every CPython from 3.10 that has a
  * global interpreter lock. PyObject_Vectorcall is of the stable ABI since 3.12, and 3.11 has it as
- * it is here. tests/python/test_call_abi.py compiles call.c with Python's own headers.
+ * it is here. tests/python/test_call_abi.py compiles the folder with Python's own headers.
  */
 #ifndef HEED_PYTHON_H
 #define HEED_PYTHON_H

@@ -3,7 +3,7 @@
 
     test_call_abi.py HEED_CALL CC
 
-call.c must compile without a warning with Python.h in the place of python.h, and heed_call.so may ask
+Its sources must compile without a warning with Python.h in the place of python.h, and heed_call.so may ask
 the interpreter for nothing that python.h does not declare. Exits with 77 where there is no compiler or no
 Python.h.
 """
@@ -43,7 +43,7 @@ def main():
         skip(f"no Python.h in {folder}")
     flags = ["-std=gnu17", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-DHEED_OF_PYTHON"]
     subprocess.run(
-        [compiler, *flags, "-fsyntax-only", f"-isystem{folder}", f"-I{ROOT / 'include'}", CALL / "call.c"],
+        [compiler, *flags, "-fsyntax-only", f"-isystem{folder}", f"-I{ROOT / 'include'}", *CALL.glob("*.c")],
         check=True,
     )
     print("compiles with Python's own headers")
