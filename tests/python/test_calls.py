@@ -272,5 +272,97 @@ class OfTorch(unittest.TestCase):
             self.assertLess(abs(y - x), 100)
 
 
+@unittest.skipUnless(torch and torch.cuda.is_available(), "no GPU")
+class OnCuda(unittest.TestCase):
+    """A problem whose keys are split, so that it needs a workspace."""
+
+    def setUp(self):
+        import heed.torch
+
+        torch.manual_seed(0)
+        self.attention = heed.torch.scaled_dot_product_attention
+        self.of_torch = torch.nn.functional.scaled_dot_product_attention
+        self.sets = [self.draw() for _ in range(4)]
+        self.wanted = [self.of_torch(*x, enable_gqa=True) for x in self.sets]
+
+    def draw(self):
+        shapes = ((1, 32, 1, 128), (1, 8, 8192, 128), (1, 8, 8192, 128))
+        return [torch.randn(shape, dtype=torch.float16, device="cuda") for shape in shapes]
+
+    def call(self, i):
+        return self.attention(*self.sets[i], enable_gqa=True)
+
+    def check(self, o, i):
+        torch.cuda.synchronize()
+        self.assertLess((o - self.wanted[i]).abs().max().item(), 2e-3)
+
+    def test_it_is_taken(self):
+        import heed.torch
+
+        self.call(0)
+        before = len(heed.torch._calls.known)
+        for i in range(4):
+            self.check(self.call(i), i)
+        self.assertEqual(len(heed.torch._calls.known), before)
+        known = _again.module.again_plain(
+            heed.torch._calls.known, (0.0, False, None, True), *self.sets[1], None, None
+        )
+        self.assertIsNotNone(known)
+        self.check(known, 1)
+
+    def test_streams(self):
+        """Each works in order, and beside the other."""
+        self.call(0)
+        torch.cuda.synchronize()
+        streams, found = [torch.cuda.Stream() for _ in range(4)], []
+        for n in range(100):
+            with torch.cuda.stream(streams[n % 4]):
+                found.append(self.call(n % 4))
+        for n, o in enumerate(found):
+            self.check(o, n % 4)
+
+    def test_graph(self):
+        q, k, v = (x.clone() for x in self.sets[0])
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            self.attention(q, k, v, enable_gqa=True)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            o = self.attention(q, k, v, enable_gqa=True)
+        for i in (1, 2, 3):
+            for mine, given in zip((q, k, v), self.sets[i]):
+                mine.copy_(given)
+            graph.replay()
+            eager = self.call(0)  # beside the graph
+            self.check(o, i)
+            self.check(eager, 0)
+
+    def test_threads(self):
+        self.call(0)
+        wrong = []
+
+        def work(i):
+            for _ in range(100):
+                o = self.call(i)
+                torch.cuda.synchronize()
+                if (o - self.wanted[i]).abs().max().item() > 2e-3:
+                    wrong.append(i)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_devices_are_told_apart(self):
+        small = [x[:, :, :1, :16].contiguous() for x in self.sets[0]]
+        self.attention(*small, enable_gqa=True)
+        for mixed in ((small[0].cpu(), *small[1:]), (*small[:2], small[2].cpu())):
+            with self.assertRaisesRegex(heed.InvalidError, "it is on"):
+                self.attention(*mixed, enable_gqa=True)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -11,6 +11,7 @@ is no torch or no transformers.
 import copy
 import os
 import pathlib
+import shutil
 import sys
 import unittest
 
@@ -165,6 +166,17 @@ class Decoders(Case):
         compiled = torch.compile(mine, backend="aot_eager")
         self.near(compiled(x).logits, eager(x).logits)
         self.near(compiled(x[:, :11]).logits, eager(x[:, :11]).logits)
+
+
+    @unittest.skipUnless(DEVICE == "cuda" and shutil.which("gcc"), "no GPU, or no compiler for torch.compile")
+    def test_compiled_generation(self):
+        """A static cache, for which transformers compiles the model and captures CUDA graphs."""
+        eager, mine = both(DECODERS["llama"])
+        x = tokens(2, 9)
+        words = {"max_new_tokens": 12, "do_sample": False, "pad_token_id": 0, "eos_token_id": None,
+                 "attention_mask": torch.ones_like(x)}
+        one = mine.generate(x, cache_implementation="static", **words)
+        self.assertEqual(one.tolist(), eager.generate(x, **words).tolist())
 
 
 class Encoders(Case):
