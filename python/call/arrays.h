@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 enum {
-    FIXED = 4,    /* q, k, v, out */
-    OPERANDS = 6, /* at most, after them */
-    RANK = 8,     /* an array of more dimensions goes the long way */
+    FIXED = 4,     /* q, k, v, out */
+    OPERANDS = 12, /* at most, after them */
+    RANK = 8,      /* an array of more dimensions goes the long way */
     WORDS = (FIXED + OPERANDS) * (3 + 2 * RANK)
 };
 

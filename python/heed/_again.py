@@ -1,4 +1,4 @@
-"""Calls that are known: the C module python/call/call.c, where it can be loaded.
+"""Calls that are known: the module in C of python/call/, where it can be loaded.
 
 The module serves CPython with a global interpreter lock, whichever version. Elsewhere, and with
 HEED_CALLS=ctypes in the environment, calls are repeated by _arrays.Fast.
@@ -22,8 +22,6 @@ from ._library import library
 #: How a result is made: (function, arguments, words), or (function, None, None) of q.
 Maker = Tuple[Callable[..., Any], Optional[Tuple[Any, ...]], Optional[Dict[str, Any]]]
 
-OPERANDS_MAX = 6
-
 
 def _load() -> Any:
     if (
@@ -32,7 +30,8 @@ def _load() -> Any:
         or os.environ.get("HEED_CALLS") == "ctypes"
     ):
         return None
-    path = os.path.join(os.path.dirname(os.path.abspath(c.PATH)), "heed_call.so")
+    folder = os.path.dirname(c.PATH) or os.path.dirname(os.path.abspath(__file__))
+    path = os.path.join(os.path.abspath(folder), "heed_call.so")
     name = f"{__package__}._call"
     loader = importlib.machinery.ExtensionFileLoader(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
@@ -66,7 +65,7 @@ def cuda_workspace(q: Any, size: int, stream: int) -> Any:
     device, size = q.device, size + c.ALIGNMENT
     if (
         size > _WORKSPACE_KEPT
-        or device.index != torch.cuda.current_device()
+        or device.index != torch.cuda.current_device()  # whose stream alone is asked next
         or torch.cuda.is_current_stream_capturing()
     ):
         return torch.empty(size, dtype=torch.uint8, device=device)

@@ -468,7 +468,8 @@ def enable() -> Enabled:
     float64, a gradient, nested tensors, a device without kernels. Code that took the function from
     its module before (from torch.nn.functional import scaled_dot_product_attention), and the fused
     inference path of torch.nn.TransformerEncoderLayer, which does not call it, keep torch's own.
-    torch.compile sees heed in what it compiles afterwards.
+    torch.compile sees heed in what it compiles afterwards. torch.jit.script takes torch's alone, so
+    call it before.
 
     Returns:
         an object with disable(), which is also a context manager that does so at its end.
