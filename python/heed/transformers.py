@@ -96,6 +96,13 @@ def _window_of(module: Any, given: Optional[int]) -> Optional[int]:
     return None
 
 
+def _of_one_type(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, ...]:
+    """In autocast's type, else in value's: rotary embeddings may have made float32 of the others."""
+    kind = value.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else value.dtype
+    return tuple(x if x.dtype is dtype else x.to(dtype) for x in (query, key, value))
+
+
 def _split(mask: Optional[Tensor], more: Optional[Tensor]) -> Tuple[Any, Any]:
     """A mask of booleans, and a bias, of a mask that is either and of a further bias."""
     shown, bias = (mask, more) if mask is None or mask.dtype is torch.bool else (None, mask)
@@ -129,7 +136,8 @@ def attention_forward(
     Args:
         module: the layer, whose own is_causal counts unless the argument is given.
         query: (batch, heads, queries, dim); float32, float16 or bfloat16.
-        key, value: (batch, key/value heads, keys, dim), heads unrepeated.
+        key, value: (batch, key/value heads, keys, dim), heads unrepeated. Under autocast all are
+            taken in its type, else in that of value.
         attention_mask: None, or (batch, keys) of booleans, False for padding: the causal mask and
             the window are applied besides. Of four dimensions, booleans or numbers that are added,
             it says all.
@@ -167,14 +175,14 @@ def attention_forward(
         )
     mask, bias = _split(mask, position_bias)
     sinks = None if s_aux is None else s_aux.detach().float()
-    tensors = (query, key, value)
+    tensors = _of_one_type(query, key, value)
     call: Callable[..., Tensor] = _operator if _wants_operator(*tensors) else _attend
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         raise UnsupportedError(
             "query, key or value requires a gradient, which heed does not compute yet; call the "
             "model under torch.no_grad(), or train with attn_implementation='sdpa'"
         )
-    o = call(query, key, value, mask, bias, sinks, causal, left, softcap or 0.0, scaling)
+    o = call(*tensors, mask, bias, sinks, causal, left, softcap or 0.0, scaling)
     return o, None
 
 

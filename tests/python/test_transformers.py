@@ -160,6 +160,15 @@ class Decoders(Case):
             off = (mine.to(dtype)(x).logits.float() - wanted).norm() / wanted.norm()
             self.assertLess(off.item(), bound)
 
+    def test_autocast(self):
+        eager, mine = both(DECODERS["gemma2"])
+        x = tokens(2, 19)
+        wanted = eager(x).logits
+        with torch.autocast(DEVICE, torch.bfloat16):
+            off = (mine(x).logits.float() - wanted).norm() / wanted.norm()
+        self.assertLess(off.item(), 5e-2)
+        self.assertIn("bf16", self.problems())
+
     def test_compile(self):
         eager, mine = both(DECODERS["gemma2"])
         x = tokens(2, 19)
