@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections import OrderedDict
 from ctypes import sizeof
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
@@ -21,7 +19,7 @@ LAYOUTS = {"bshd": (0, 1, 2), "bhsd": (0, 2, 1), "sbhd": (1, 0, 2)}
 _CAUSAL = {"top-left": c.MASK_TOP_LEFT, "bottom-right": c.MASK_BOTTOM_RIGHT}
 
 _PLANS_MAX = 256
-_plans: "OrderedDict[Tuple[Any, ...], Plan]" = OrderedDict()
+_plans: Dict[Tuple[Any, ...], Plan] = {}
 _plans_lock = threading.Lock()
 
 
@@ -33,10 +31,7 @@ def _plan_of(key: Tuple[Any, ...], fields: c.Problem, device: str) -> Plan:
     with _plans_lock:
         _plans[key] = plan
         if device == "cpu" and len(_plans) > _PLANS_MAX:
-            for old in list(_plans):
-                if old[0] == "cpu":
-                    del _plans[old]
-                    break
+            del _plans[next(old for old in _plans if old[0] == "cpu")]
     return plan
 
 

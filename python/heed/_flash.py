@@ -280,9 +280,7 @@ def attend_cache(
             raise InvalidError(f"{name}: the elements of a head vector must be neighbours")
     batch, keys = q.shape[0], k_cache.shape[1]
     lengths = _lengths(cache, batch, keys, q.device)
-    batches = torch.arange(batch, device=q.device)
-    if cache.batch_idx is not None:
-        batches = cache.batch_idx.long()
+    batches = None if cache.batch_idx is None else cache.batch_idx.long()
     if (k is None) != (v is None):
         raise InvalidError("k: k and v are given both or not at all")
     if cache.rotary_cos is not None or cache.rotary_sin is not None:
@@ -309,10 +307,11 @@ def attend_cache(
             own = places[:, : q.shape[1]] if local else begin.view(-1, 1).expand(-1, q.shape[1])
             k = rotate(k, *turn, places[:, :new], cache.rotary_interleaved)
             q = rotate(q, *turn, own, cache.rotary_interleaved)
-        _store(k_cache, k, batches, at)
-        _store(v_cache, v, batches, at)
+        rows = torch.arange(batch, device=q.device) if batches is None else batches
+        _store(k_cache, k, rows, at)
+        _store(v_cache, v, rows, at)
         lengths = (lengths + new).clamp(max=keys)
-    if cache.batch_idx is not None:
+    if batches is not None:
         k_cache, v_cache = k_cache[batches], v_cache[batches]
     elif k_cache.shape[0] != batch:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]

@@ -270,6 +270,22 @@ def _check_dense(name: str, x: View, data: int, shape: Tuple[int, ...]) -> None:
         step *= size
 
 
+class _Memory(threading.local):
+    """Workspace of a thread on a CPU, as large as any plan needed."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._address = 0
+
+    def address(self, size: int) -> int:
+        if len(self._bytes) < size:
+            self._bytes = bytearray(size)
+            self._address = addressof((c_char * size).from_buffer(self._bytes))
+        return self._address
+
+
+_memory = _Memory()
+
 _OPERANDS = ("bias", "slopes", "sinks", "starts", "shown", "lengths")
 
 
@@ -378,11 +394,7 @@ class Plan:
     def _make_buffers(self, workspace: Any) -> c.Buffers:
         buffers = c.Buffers(size=sizeof(c.Buffers))
         if workspace is not None:
-            if isinstance(workspace, bytearray):
-                address = addressof((c_char * len(workspace)).from_buffer(workspace))
-            else:
-                address = view("workspace", workspace).pointer
-            self._place(buffers, address)
+            self._place(buffers, view("workspace", workspace).pointer)
         return buffers
 
     def _place(self, buffers: c.Buffers, address: int) -> None:
@@ -391,13 +403,13 @@ class Plan:
         buffers.workspace_size = self.workspace_size
 
     def _own_buffers(self) -> c.Buffers:
-        """Those of the thread; of a CPU its workspace too, which is kept."""
+        """Those of the thread; on a CPU with its workspace."""
         try:
             buffers: c.Buffers = self._local.buffers
         except AttributeError:
-            size = 0 if self._cuda else self.workspace_size
-            self._local.workspace = bytearray(size + c.ALIGNMENT) if size else None
-            buffers = self._local.buffers = self._make_buffers(self._local.workspace)
+            buffers = self._local.buffers = self._make_buffers(None)
+        if self.workspace_size and not self._cuda:
+            self._place(buffers, _memory.address(self.workspace_size + c.ALIGNMENT))
         return buffers
 
     def _run(self, like: View, pointers: Dict[str, int], arrays: List[int]) -> None:
