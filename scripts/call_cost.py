@@ -34,11 +34,12 @@ SHAPE = (1, 1, 1, 64)
 
 def execute(plan, pointers, stream=None):
     """heed_execute() by ctypes, with all that it needs at hand."""
-    buffers = plan._own_buffers()
+    workspace = ctypes.create_string_buffer(plan.workspace_size + _library.ALIGNMENT)
+    buffers = _library.Buffers(size=ctypes.sizeof(_library.Buffers), stream=stream)
     buffers.q, buffers.k, buffers.v, buffers.o = pointers
-    buffers.stream = stream
+    plan._place(buffers, ctypes.addressof(workspace))
     call, at, of = _library.library.heed_execute, ctypes.c_void_p(plan._pointer), ctypes.pointer(buffers)
-    return lambda: call(at, of)
+    return lambda kept=(plan, workspace): call(at, of)
 
 
 def rows_of_numpy():
