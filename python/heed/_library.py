@@ -185,18 +185,18 @@ _FUNCTIONS = {
 }
 
 
-def _path() -> str:
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libheed.so")
-    return os.environ.get("HEED_LIBRARY") or beside
+#: Where the library is.
+PATH = os.environ.get("HEED_LIBRARY") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "libheed.so"
+)
 
 
 def _load() -> CDLL:
-    path = _path()
     try:
-        library = CDLL(path)
+        library = CDLL(PATH)
     except OSError as error:
         raise ImportError(
-            f"libheed cannot be loaded from {path}: {error}; install the package, or name the "
+            f"libheed cannot be loaded from {PATH}: {error}; install the package, or name the "
             "library in HEED_LIBRARY"
         ) from None
     for name, (result, arguments) in _FUNCTIONS.items():

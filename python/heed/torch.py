@@ -6,43 +6,43 @@
 It is an operator of torch (torch.ops.heed.scaled_dot_product_attention), which torch.compile takes
 whole, and which works under torch.autocast and torch.vmap. Nothing falls back to torch but the
 backward pass, which heed has not yet; a warning says so, once.
+
+enable() puts it behind torch.nn.functional.scaled_dot_product_attention; report() says which
+kernels served the calls of the program, and why the others went to torch.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, List, Optional, Tuple
+import threading
+from types import TracebackType
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Type
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import functional
 
-from ._attention import attention
-from ._errors import InvalidError, UnsupportedError
+from . import _again, _report
+from ._attention import attend, compute
+from ._errors import HeedError, InvalidError, LostError, UnsupportedError
+from ._plan import Plan
+from ._report import Report
 
-__all__ = ["scaled_dot_product_attention"]
+__all__ = ["Report", "disable", "enable", "report", "scaled_dot_product_attention"]
+
+_calls = _again.Calls(256)
+_repeat = _again.module.again_plain if _again.module else None
 
 
-def _attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-) -> Tensor:
-    o: Tensor = attention(
-        query,
-        key,
-        value,
-        mask=mask if mask is not None and mask.dtype is torch.bool else None,
-        bias=mask if mask is not None and mask.dtype is not torch.bool else None,
-        causal="top-left" if causal else False,
-        scale=scale,
-        layout="bhsd",
-    )
-    return o
+def _words(
+    mask: Optional[Tensor], causal: bool, scale: Optional[float]
+) -> Tuple[Tuple[Any, ...], Any]:
+    """Operands and words of compute()."""
+    shown = mask is not None and mask.dtype is torch.bool
+    given = (None, mask) if shown else (mask, None)
+    words = {"causal": "top-left" if causal else False, "scale": scale, "layout": "bhsd"}
+    return (*given, None, None, None, None), words
 
 
 @torch.library.custom_op("heed::scaled_dot_product_attention", mutates_args=())
@@ -54,8 +54,10 @@ def _forward(
     causal: bool,
     scale: Optional[float],
 ) -> Tensor:
+    given, words = _words(mask, causal, scale)
     with torch.no_grad():
-        return _attend(query, key, value, mask, causal, scale)
+        o: Tensor = attend(query, key, value, given, **words)
+    return o
 
 
 @_forward.register_fake
@@ -181,6 +183,14 @@ def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
         ) from None
 
 
+def _learn(words: Tuple[Any, ...], arrays: Tuple[Any, ...], plan: Plan) -> None:
+    """Remember a call of torch's plain state that went well."""
+    query, _, value, _, mask = arrays
+    maker, _ = _again.makers_of(query, (*query.shape[:-1], value.shape[-1]), None)
+    name = "shown" if mask is not None and mask.dtype is torch.bool else "bias"
+    _calls.learn(words, arrays, (name,), plan, maker, None, keep=plan)
+
+
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -213,6 +223,12 @@ def scaled_dot_product_attention(
         InvalidError, ArgumentTypeError: as heed.attention(), for what torch refuses too.
         UnsupportedError: dropout_p is not 0; a tensor has a tangent (torch.func.jvp).
     """
+    if _repeat is not None and not torch.compiler.is_compiling():
+        said = (dropout_p, is_causal, scale, enable_gqa)
+        again: Optional[Tensor] = _repeat(_calls.known, said, query, key, value, None, attn_mask)
+        if again is not None:
+            return again
+    own = (query, key, value, None, attn_mask)
     if dropout_p != 0:
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and attn_mask is not None:
@@ -238,6 +254,252 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         attn_mask = _dims4("attn_mask", attn_mask, lead)
     given = (q, k, v) if attn_mask is None else (q, k, v, attn_mask)
-    call = _forward if _wants_operator(*given) else _attend
-    o: Tensor = call(q, k, v, attn_mask, is_causal, scale)
+    o: Tensor
+    if _wants_operator(*given):
+        o = _forward(q, k, v, attn_mask, is_causal, scale)
+    elif _again.knows(Tensor) and all(x is y for x, y in zip((query, key, value), own)):
+        more, words = _words(attn_mask, is_causal, scale)
+        o, _, plan = compute(q, k, v, more, **words)
+        _learn((dropout_p, is_causal, scale, enable_gqa), own, plan)
+    else:  # without the module in C, or with tensors that autocast has made
+        more, words = _words(attn_mask, is_causal, scale)
+        o = attend(q, k, v, more, **words)
     return o if len(lead) == 1 else o.view(*query.shape[:-2], *o.shape[-2:])
+
+
+# ---- Behind torch's own --------------------------------------------------------------------------
+
+
+class _Call(NamedTuple):
+    """A call as the report shows it."""
+
+    shapes: Tuple[Tuple[int, ...], ...]  # of query, key, value and, if there is one, attn_mask
+    dtype: str
+    device: str
+    is_causal: bool
+
+    def __str__(self) -> str:
+        names = ("query", "key", "value", "attn_mask")
+        words = [f"{name}={shape}" for name, shape in zip(names, self.shapes)]
+        words += [self.dtype, f"on {self.device}"]
+        return " ".join(words + ["is_causal=True"] * self.is_causal)
+
+
+_of_torch = functional.scaled_dot_product_attention
+_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def _reason(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor],
+    dropout_p: float,
+) -> Optional[str]:
+    """Why torch must compute the call; None: heed can try."""
+    given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
+    if dropout_p != 0:
+        return f"dropout_p is {dropout_p}, and heed has no dropout"
+    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
+        return "a gradient is wanted, and heed has no backward pass"
+    kind = query.device.type
+    if kind not in ("cpu", "cuda"):
+        return f"heed has no kernels for device {kind}"
+    if query.dtype not in _DTYPES and not torch.is_autocast_enabled(kind):
+        return f"dtype {query.dtype} is not float32, float16 or bfloat16"
+    for x in given:
+        if x.dim() and 0 in x.shape:
+            return f"a tensor of shape {tuple(x.shape)} is empty"
+    return None
+
+
+def _overrides(x: Any) -> bool:
+    """Has a tensor an attention of its own, as nested ones do?"""
+    own = getattr(type(x), "__torch_function__", None)
+    return own is not None and own not in (
+        Tensor.__torch_function__,
+        torch._C._disabled_torch_function_impl,
+    )
+
+
+_count_modes = getattr(torch._C, "_len_torch_function_stack", None)
+
+
+def _modes_are_quiet() -> bool:
+    """Are the modes of torch functions that are active such as leave attention alone?"""
+    if _count_modes is None:
+        return not torch.overrides.has_torch_function(())
+    if _count_modes() == 0:
+        return True
+    modes_of: Callable[[], List[Any]] = torch.overrides._get_current_function_mode_stack
+    return all(type(mode).__name__ == "DeviceContext" for mode in modes_of())
+
+
+@torch.compiler.assume_constant_result
+def _note_compiled(call: str, reason: str) -> bool:
+    """Count a call that torch.compile meets, once for each time it compiles it."""
+    _report.fell_back(f"{call}, compiled", reason)
+    return True
+
+
+def _instead(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor] = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: Optional[float] = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """torch.nn.functional.scaled_dot_product_attention, by heed where heed can."""
+    words = (dropout_p, is_causal, scale, enable_gqa)
+    if torch.compiler.is_compiling():
+        reason = _reason(query, key, value, attn_mask, dropout_p)
+        if reason is None:
+            return scaled_dot_product_attention(query, key, value, attn_mask, *words)
+        _note_compiled(f"query={tuple(query.shape)} {query.dtype} on {query.device.type}", reason)
+        return _of_torch(query, key, value, attn_mask, *words[:2], scale=scale, enable_gqa=enable_gqa)
+    if _modes_are_quiet():
+        if _repeat is not None and _enabled:
+            o: Optional[Tensor] = _repeat(_calls.known, words, query, key, value, None, attn_mask)
+            if o is not None:
+                return o
+    elif not any(_overrides(x) for x in (query, key, value, attn_mask)):
+        found: Tensor = torch.overrides.handle_torch_function(
+            _instead, (query, key, value), query, key, value, attn_mask, *words
+        )
+        return found
+    return _one_of_both(query, key, value, attn_mask, *words)
+
+
+def _one_of_both(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor],
+    dropout_p: float,
+    is_causal: bool,
+    scale: Optional[float],
+    enable_gqa: bool,
+) -> Tensor:
+    """heed's result, or torch's with a line in the report."""
+    words: Any = {"scale": scale, "enable_gqa": enable_gqa}
+    tensors = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
+    if not _enabled or not all(isinstance(x, Tensor) for x in tensors):  # torch has the message
+        return _of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    if type(attn_mask).__module__ == "torch.nn.attention.bias":  # it asks for this function again
+        again: Tensor = torch.overrides.handle_torch_function(
+            _instead, tensors, query, key, value, attn_mask, dropout_p, is_causal, **words
+        )
+        return again
+    own = [type(x).__name__ for x in tensors if _overrides(x)]
+    reason = f"{own[0]} is a tensor with an attention of its own" if own else None
+    try:
+        reason = reason or _reason(query, key, value, attn_mask, dropout_p)
+        if reason is None:
+            return scaled_dot_product_attention(
+                query, key, value, attn_mask, dropout_p, is_causal, **words
+            )
+    except LostError:
+        raise
+    except HeedError as error:
+        reason = str(error)
+    _report.fell_back(
+        _Call(
+            () if own else tuple(tuple(x.shape) for x in tensors),
+            str(query.dtype),
+            str(query.device),
+            bool(is_causal),
+        ),
+        reason,
+    )
+    return _of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+
+
+class Enabled:
+    """That heed stands behind torch's attention, until it is left; made by enable()."""
+
+    def __init__(self) -> None:
+        self._open = True
+
+    def disable(self) -> None:
+        """Give torch its own back, unless another enable() is in force."""
+        if self._open:
+            self._open = False
+            _release()
+
+    def __enter__(self) -> "Enabled":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.disable()
+
+    def __repr__(self) -> str:
+        return f"<heed.torch.enable(), {'in force' if self._open else 'over'}>"
+
+
+_enabled = 0  # how many are in force
+_enabled_lock = threading.Lock()
+
+
+def _release() -> None:
+    global _enabled
+    with _enabled_lock:
+        _enabled = max(_enabled - 1, 0)
+        if not _enabled and functional.scaled_dot_product_attention is _instead:
+            functional.scaled_dot_product_attention = _of_torch
+
+
+def enable() -> Enabled:
+    """Put heed behind torch.nn.functional.scaled_dot_product_attention, whichever of its backends
+    torch would take, in the whole process.
+
+    >>> heed.torch.enable()             # from now on, or
+    >>> with heed.torch.enable():       # within
+    ...     o = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+    A call that heed cannot do goes to torch's own, and report() has it with the reason: dropout,
+    float64, a gradient, nested tensors, a device without kernels. Code that took the function from
+    its module before (from torch.nn.functional import scaled_dot_product_attention), and the fused
+    inference path of torch.nn.TransformerEncoderLayer, which does not call it, keep torch's own.
+    torch.compile sees heed in what it compiles afterwards. torch.jit.script takes torch's alone, so
+    call it before.
+
+    Returns:
+        an object with disable(), which is also a context manager that does so at its end.
+    """
+    global _enabled
+    with _enabled_lock:
+        _enabled += 1
+        functional.scaled_dot_product_attention = _instead
+    return Enabled()
+
+
+def disable() -> None:
+    """End every enable()."""
+    while _enabled:
+        _release()
+
+
+def report(*, clear: bool = False) -> Report:
+    """The calls of this process, each kind with its kernel, how often, and, where torch computed it
+    in heed's place, the reason. print() shows a table.
+
+    Args:
+        clear: whether to begin again at 0.
+
+    Returns:
+        a list of rows (calls, problem, kernel, reason), the most frequent one first. It has the
+        calls of heed.attention() and all that is made of it; those of heed.Plan are not counted.
+        A call that torch.compile left to torch counts once for each time that it was compiled.
+    """
+    found = _report.report()
+    if clear:
+        _report.clear()
+    return found

@@ -149,6 +149,12 @@ class Attention(Case):
                 mine, own = heed.attention(q, k, v, bias=bias, mask=mask, return_lse=True)
                 self.near(mine, o)
                 self.near(own, lse)
+        row = self.random.random(53) < 0.7
+        row[0] = True
+        repeated = np.broadcast_to(row, (37, 53))  # a stride of 0, which is not that of a dense array
+        self.near(heed.attention(q, k, v, mask=repeated), formula(q, k, v, repeated)[0])
+        one = heed.attention(q[:1], k[:1], v[:1], mask=np.broadcast_to(row, (1, 1, 37, 53)))
+        self.near(one, formula(q[:1], k[:1], v[:1], row)[0])
         wide = self.random.standard_normal((2, 4, 37, 60)).astype(np.float32)[..., :53]
         self.near(heed.attention(q, k, v, bias=wide), formula(q, k, v, change=lambda t: t + wide)[0])
 

@@ -1,20 +1,45 @@
 #!/usr/bin/env python3
-"""Runs the examples of docs/python.md. Exits with 77 where there is no numpy."""
+"""Runs the examples of docs/python.md and, where there is torch, of docs/torch.md. Exits with 77 where there is no
+numpy."""
 
 import doctest
+import importlib.util
+import os
 import pathlib
 import sys
 
-try:
-    import numpy  # noqa: F401
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
-result = doctest.testfile(
-    str(ROOT / "docs" / "python.md"), module_relative=False, optionflags=doctest.ELLIPSIS
-)
-print(f"{result.attempted} examples, {result.failed} wrong")
-sys.exit(1 if result.failed or result.attempted == 0 else 0)
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+def is_there(module):
+    return importlib.util.find_spec(module) is not None
+
+
+def run(name, text):
+    """How many of the examples of a page are wrong."""
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(test)
+    print(f"{name}: {runner.tries} examples, {runner.failures} wrong")
+    return runner.failures + (runner.tries == 0)
+
+
+def main():
+    if not is_there("numpy"):
+        print("SKIPPED: no numpy")
+        sys.exit(77)
+    wrong = run("docs/python.md", (ROOT / "docs" / "python.md").read_text())
+    if is_there("torch"):
+        import heed.torch
+
+        heed.torch.report(clear=True)
+        page = (ROOT / "docs" / "torch.md").read_text()
+        if not is_there("transformers"):
+            page = page[: page.index("## transformers")]
+        wrong += run("docs/torch.md", page)
+    sys.exit(1 if wrong else 0)
+
+
+main()

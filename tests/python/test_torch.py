@@ -166,6 +166,137 @@ class Operator(Case):
             self.near(x.grad, y.grad, 1e-4)
 
 
+class Enable(Case):
+    def setUp(self):
+        super().setUp()
+        heed.torch.report(clear=True)
+        self.q, self.k, self.v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
+
+    def tearDown(self):
+        heed.torch.disable()
+        self.assertIs(torch.nn.functional.scaled_dot_product_attention, of_torch)
+
+    def rows(self):
+        """(calls, by heed?, reason)"""
+        return [(row.calls, row.kernel is not None, row.reason) for row in heed.torch.report()]
+
+    def call(self, *tensors, **words):
+        return torch.nn.functional.scaled_dot_product_attention(*(tensors or (self.q, self.k, self.v)), **words)
+
+    def test_context(self):
+        q, k, v = self.q, self.k, self.v
+        with heed.torch.enable():
+            for _ in range(5):
+                self.near(self.call(is_causal=True), of_torch(q, k, v, is_causal=True))
+            with heed.torch.enable():
+                pass
+            self.near(self.call(), of_torch(q, k, v))
+        self.call()
+        self.assertEqual(self.rows(), [(5, True, None), (1, True, None)])
+        first = heed.torch.report(clear=True)[0]
+        self.assertEqual(first.problem, "b2 h4 s9 d16 f32 causal layout=bhsd")
+        self.assertIn(first.kernel, str(heed.torch.report()) + first.kernel)
+        self.assertEqual(str(heed.torch.report()), "no calls yet")
+
+    def test_switch(self):
+        one, two = heed.torch.enable(), heed.torch.enable()
+        one.disable()
+        one.disable()
+        self.assertIsNot(torch.nn.functional.scaled_dot_product_attention, of_torch)
+        self.assertIn("in force", repr(two))
+        heed.torch.disable()
+        two.disable()
+        with heed.torch.enable():
+            self.assertIsNot(torch.nn.functional.scaled_dot_product_attention, of_torch)
+
+    def test_reasons(self):
+        q, k, v = self.q, self.k, self.v
+        empty = draw(2, 4, 0, 16)
+        doubles = [x.double() for x in (q, k, v)]
+        with heed.torch.enable():
+            self.call(dropout_p=0.5)
+            self.near(self.call(*doubles), of_torch(*doubles))
+            self.assertEqual(self.call(q, empty, empty).shape, q.shape)
+            wanting = q.clone().requires_grad_()
+            self.call(wanting, k, v).sum().backward()
+            copy = q.clone().requires_grad_()
+            of_torch(copy, k, v).sum().backward()
+            self.near(wanting.grad, copy.grad)
+            with self.assertRaises((RuntimeError, TypeError)):  # torch's own, of what neither can
+                self.call(q, k[..., :3], v)
+            with self.assertRaises(TypeError):
+                self.call(q, k, 3)
+            thin = q[..., ::2]
+            self.near(self.call(thin, thin, thin), of_torch(thin, thin, thin))
+        reasons = sorted(reason or "" for _, _, reason in self.rows())
+        for reason, part in zip(reasons, (
+            "a gradient is wanted", "a tensor of shape (2, 4, 0, 16) is empty", "dropout_p is 0.5",
+            "dtype torch.float64", "k: head dim is 3, that of q 16", "q: the elements of a head vector",
+        ), strict=True):
+            self.assertIn(part, reason)
+        self.assertTrue(all(row.kernel is None for row in heed.torch.report()))
+        self.assertIn("torch: dropout_p is 0.5", str(heed.torch.report()))
+
+    def test_tensors_with_attention_of_their_own(self):
+        from torch.nn.attention.bias import causal_lower_right
+
+        pieces = [draw(5, 2, 8), draw(3, 2, 8)]
+        with heed.torch.enable(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            nested = torch.nested.nested_tensor(pieces, layout=torch.jagged).transpose(1, 2)
+            o = self.call(nested, nested, nested)
+            mask = causal_lower_right(5, 9)
+            q = self.q[:, :, :5]
+            self.near(self.call(q, self.k, self.v, attn_mask=mask),
+                      of_torch(q, self.k, self.v, torch.ones(5, 9, dtype=torch.bool, device=DEVICE).tril(4)))
+        self.assertTrue(o.is_nested)
+        self.assertIn((1, False, "NestedTensor is a tensor with an attention of its own"), self.rows())
+
+    def test_modes(self):
+        from torch.overrides import TorchFunctionMode
+
+        seen = []
+
+        class Mode(TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                seen.append(function)
+                return function(*args, **(kwargs or {}))
+
+        with heed.torch.enable():
+            with torch.device(DEVICE):
+                self.near(self.call(), of_torch(self.q, self.k, self.v))
+            with Mode():
+                mine = self.call()
+            self.assertIn(torch.nn.functional.scaled_dot_product_attention, seen)
+            self.near(mine, of_torch(self.q, self.k, self.v))
+        self.assertEqual(self.rows(), [(2, True, None)])
+
+    def test_compile(self):
+        def model(q, k, v):
+            return torch.nn.functional.scaled_dot_product_attention(2 * q, k, v, is_causal=True) + 1
+
+        tensors = (self.q, self.k, self.v)
+        with heed.torch.enable():
+            compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+            with torch.no_grad():
+                for _ in range(3):
+                    self.near(compiled(*tensors), of_torch(2 * self.q, *tensors[1:], is_causal=True) + 1)
+                compiled(*(x.double() for x in tensors))
+        self.assertEqual(self.rows(), [(3, True, None),
+                                       (1, False, "dtype torch.float64 is not float32, float16 or bfloat16")])
+
+    def test_a_layer(self):
+        layer = torch.nn.MultiheadAttention(32, 4, batch_first=True).to(DEVICE).eval()
+        x = draw(2, 7, 32)
+        with torch.no_grad():
+            wanted = layer(x, x, x, need_weights=False)[0]
+            with heed.torch.enable():
+                torch.backends.mha.set_fastpath_enabled(False)
+                self.near(layer(x, x, x, need_weights=False)[0], wanted)
+                torch.backends.mha.set_fastpath_enabled(True)
+        self.assertEqual(self.rows(), [(1, True, None)])
+
+
 class Mistakes(Case):
     def test_arguments(self):
         q, k, v = draw(2, 4, 9, 16), draw(2, 2, 9, 16), draw(2, 2, 9, 16)

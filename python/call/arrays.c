@@ -1,0 +1,230 @@
+/*
+ * arrays.c - where the elements of arrays are, and a key of the rest
+ */
+#include "arrays.h"
+#include "objects.h"
+
+enum {
+    CHECKS = 8 /* of torch's state */
+};
+
+/* NumPy's PyArrayObject_fields. */
+typedef struct numpy_array {
+    PyObject head;
+    char *data;
+    int rank;
+    intptr_t *shape;
+    intptr_t *strides;
+    PyObject *base;
+    PyObject *dtype;
+    int flags;
+} numpy_array;
+
+enum {
+    NUMPY_WRITEABLE = 0x400
+};
+
+/* DLPack's DLTensor and DLPackExchangeAPI. */
+typedef struct dl_tensor {
+    char *data;
+    int32_t device_type;
+    int32_t device_id;
+    int32_t rank;
+    uint8_t code;
+    uint8_t bits;
+    uint16_t lanes;
+    int64_t *shape;
+    int64_t *strides;
+    uint64_t offset;
+} dl_tensor;
+
+typedef struct dl_exchange {
+    uint32_t major;
+    uint32_t minor;
+    void *previous;
+    void *allocate;
+    void *from_object;
+    void *to_object;
+    int (*tensor_of)(void *object, dl_tensor *tensor);
+    int (*stream_of)(int device_type, int32_t device_id, void **stream);
+} dl_exchange;
+
+/* Told by Python, once. */
+static struct {
+    PyTypeObject *numpy;
+    PyTypeObject *torch;
+    const dl_exchange *exchange;
+    PyObject *is_neg;
+    PyObject *grad_enabled;
+    PyObject *forward_ad;
+    PyObject *checks[CHECKS];
+    int checks_count;
+    PyObject *requires_grad; /* names of attributes */
+    PyObject *current_level;
+} known;
+
+int arrays_init(void)
+{
+    known.requires_grad = PyUnicode_InternFromString("requires_grad");
+    known.current_level = PyUnicode_InternFromString("_current_level");
+    return known.requires_grad && known.current_level;
+}
+
+static void add_word(reading *to, int64_t word)
+{
+    to->words[to->words_count++] = word;
+}
+
+static int read_numpy(PyObject *x, int written, reading *to)
+{
+    const numpy_array *array = (const numpy_array *)(const void *)x;
+    if (array->rank < 0 || array->rank > RANK || (written && !(array->flags & NUMPY_WRITEABLE)))
+        return 0;
+    add_word(to, 1 | (int64_t)array->rank << 8);
+    add_word(to, (int64_t)(intptr_t)array->dtype);
+    for (int i = 0; i < array->rank; i++) {
+        add_word(to, array->shape[i]);
+        add_word(to, array->strides[i]);
+    }
+    to->data[to->count] = array->data;
+    to->device_type = 1;
+    to->device_id = 0;
+    return 1;
+}
+
+static int needs_gradient(PyObject *x)
+{
+    PyObject *wanted = PyObject_GetAttr(x, known.requires_grad);
+    int yes = wanted ? PyObject_IsTrue(wanted) : 1;
+    if (wanted)
+        Py_DecRef(wanted);
+    else
+        PyErr_Clear();
+    return yes;
+}
+
+static int tensor_of(PyObject *x, dl_tensor *tensor)
+{
+    if (known.exchange->tensor_of(x, tensor) == 0)
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
+static int read_torch(PyObject *x, int gradients, reading *to)
+{
+    dl_tensor tensor;
+    if ((gradients && needs_gradient(x)) || answers(known.is_neg, x) || !tensor_of(x, &tensor))
+        return 0;
+    if (tensor.rank < 0 || tensor.rank > RANK || (tensor.rank && !tensor.strides))
+        return 0;
+    add_word(to, 2 | (int64_t)tensor.rank << 8 | (int64_t)tensor.code << 16 |
+                     (int64_t)tensor.bits << 24 | (int64_t)tensor.lanes << 32);
+    add_word(to, tensor.device_type | (int64_t)tensor.device_id << 32);
+    for (int i = 0; i < tensor.rank; i++) {
+        add_word(to, tensor.shape[i]);
+        add_word(to, tensor.strides[i]);
+    }
+    to->data[to->count] = tensor.data + tensor.offset;
+    to->device_type = tensor.device_type;
+    to->device_id = tensor.device_id;
+    return 1;
+}
+
+int read_arrays(PyObject *const *arrays, int count, reading *to)
+{
+    PyTypeObject *type = arrays[0]->ob_type;
+    if (!type || (type != known.numpy && type != known.torch))
+        return 0;
+    int gradients = type == known.torch && answers(known.grad_enabled, NULL);
+    to->words_count = 0;
+    for (to->count = 0; to->count < count; to->count++) {
+        PyObject *x = arrays[to->count];
+        if (x == Py_None) {
+            to->data[to->count] = NULL;
+            add_word(to, 0);
+            continue;
+        }
+        int written = to->count == FIXED - 1;
+        if (x->ob_type != type ||
+            !(type == known.numpy ? read_numpy(x, written, to) : read_torch(x, gradients, to)))
+            return 0;
+    }
+    return 1;
+}
+
+PyObject *key_of(const reading *from)
+{
+    return PyBytes_FromStringAndSize((const char *)from->words,
+                                     from->words_count * (Py_ssize_t)sizeof *from->words);
+}
+
+char *data_of(PyObject *x)
+{
+    dl_tensor tensor;
+    if (x->ob_type == known.numpy)
+        return ((const numpy_array *)(const void *)x)->data;
+    if (x->ob_type != known.torch)
+        return NULL;
+    return tensor_of(x, &tensor) ? tensor.data + tensor.offset : NULL;
+}
+
+int stream_of(const reading *from, void **stream)
+{
+    return known.exchange->stream_of(from->device_type, from->device_id, stream) == 0;
+}
+
+int is_plain(const PyObject *q)
+{
+    if (!known.torch || q->ob_type != known.torch)
+        return 0;
+    for (int i = 0; i < known.checks_count; i++)
+        if (answers(known.checks[i], NULL))
+            return 0;
+    PyObject *level = PyDict_GetItemWithError(known.forward_ad, known.current_level);
+    long number = level ? PyLong_AsLong(level) : 0;
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    return number < 0;
+}
+
+PyObject *set_numpy(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 2)
+        return refuse("set_numpy(array, use)");
+    if (PyObject_IsTrue(x[1]) == 1) {
+        known.numpy = x[0]->ob_type;
+        Py_IncRef((PyObject *)(void *)known.numpy);
+        return none();
+    }
+    const numpy_array *array = (const numpy_array *)(const void *)x[0];
+    if (array->rank != 2)
+        return refuse("set_numpy: two dimensions are expected");
+    return Py_BuildValue("N(nn)(nn)Oi", PyLong_FromVoidPtr(array->data), array->shape[0],
+                         array->shape[1], array->strides[0], array->strides[1], array->dtype,
+                         (array->flags & NUMPY_WRITEABLE) != 0);
+}
+
+/* set_torch(type, exchange, is_neg, grad_enabled, forward_ad, *checks) */
+
+PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    if (count < 5 || count > 5 + CHECKS)
+        return refuse("set_torch(type, exchange, is_neg, grad_enabled, forward_ad, *checks)");
+    const dl_exchange *exchange = PyCapsule_GetPointer(x[1], "dlpack_exchange_api");
+    if (!exchange)
+        return NULL;
+    if (exchange->major != 1 || !exchange->tensor_of || !exchange->stream_of)
+        return refuse("set_torch: another DLPackExchangeAPI");
+    known.exchange = exchange;
+    known.is_neg = keep(x[2]);
+    known.grad_enabled = keep(x[3]);
+    known.forward_ad = keep(x[4]);
+    known.checks_count = 0;
+    for (Py_ssize_t i = 5; i < count; i++)
+        known.checks[known.checks_count++] = keep(x[i]);
+    known.torch = (PyTypeObject *)(void *)keep(x[0]);
+    return none();
+}

@@ -1,0 +1,370 @@
+/*
+ * call.c - a call that is known, from Python's objects to heed_execute()
+ *
+ * The Python package checks a call the first time, and leaves with this module what it found: a
+ * plan, and how the result is made. again() then takes a call of the same kind from its arrays to
+ * the kernel: it makes a key of types, devices, shapes and strides, looks the key up in a dict,
+ * reads the pointers and executes. A call that it cannot take for sure is answered with None, and
+ * goes the long way in Python, which has the messages.
+ */
+#include "arrays.h"
+#include "memo.h"
+#include "objects.h"
+
+#include <heed.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Told by Python, once ------------------------------------------------------------------ */
+
+typedef heed_status execute_function(const heed_plan *plan, const heed_buffers *buffers);
+
+static struct {
+    execute_function *execute;
+    PyObject *check;     /* check(status) raises the exception of a status */
+    PyObject *workspace; /* workspace(q, size, stream) makes a tensor of so many bytes */
+} known;
+
+/* ---- Plans and calls ------------------------------------------------------------------------- */
+
+static const char plan_name[] = "heed.plan", call_name[] = "heed.call";
+
+typedef struct plan_state {
+    const heed_plan *plan; /* NULL: it is closed */
+    size_t workspace_size;
+    int cuda;
+} plan_state;
+
+/* How a result is made: function(*arguments, **words), or function(q) without arguments. */
+typedef struct maker {
+    PyObject *function; /* NULL: it is not made */
+    PyObject *arguments;
+    PyObject *words;
+} maker;
+
+typedef struct call_state {
+    PyObject *plan; /* a capsule */
+    PyObject *keep; /* what must live as long */
+    maker o;
+    maker lse;
+    size_t offset[OPERANDS]; /* in heed_buffers */
+    int operands;
+    long long count; /* of calls */
+} call_state;
+
+static void free_plan(PyObject *capsule)
+{
+    free(PyCapsule_GetPointer(capsule, plan_name));
+}
+
+static void free_call(PyObject *capsule)
+{
+    call_state *call = PyCapsule_GetPointer(capsule, call_name);
+    PyObject *owned[] = { call->plan,      call->keep,         call->o.function,
+                          call->o.words,   call->o.arguments,  call->lse.function,
+                          call->lse.words, call->lse.arguments };
+    free(call);
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        drop(owned[i]);
+}
+
+static PyObject *make_plan(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 3)
+        return refuse("plan(address, workspace_size, cuda)");
+    plan_state *plan = malloc(sizeof *plan);
+    if (!plan)
+        return PyErr_NoMemory();
+    *plan = (plan_state){ PyLong_AsVoidPtr(x[0]), PyLong_AsSize_t(x[1]), PyObject_IsTrue(x[2]) };
+    PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(plan, plan_name, free_plan);
+    if (!capsule)
+        free(plan);
+    return capsule;
+}
+
+static PyObject *close_plan(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    plan_state *plan = count == 1 ? PyCapsule_GetPointer(x[0], plan_name) : NULL;
+    if (!plan)
+        return PyErr_Occurred() ? NULL : refuse("close(plan)");
+    plan->plan = NULL;
+    return none();
+}
+
+/* A maker of a tuple (function, arguments, words), or of None. */
+static maker maker_of(PyObject *tuple)
+{
+    maker made = { NULL, NULL, NULL };
+    if (tuple != Py_None && PyTuple_Size(tuple) == 3) {
+        made.function = keep(PyTuple_GetItem(tuple, 0));
+        made.arguments = keep(PyTuple_GetItem(tuple, 1));
+        made.words = keep(PyTuple_GetItem(tuple, 2));
+    }
+    return made;
+}
+
+/* call(plan, offsets, o, lse, keep): what again() needs. @offsets are those of the operands in
+ * heed_buffers. */
+static PyObject *make_call(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 5 || !PyCapsule_GetPointer(x[0], plan_name))
+        return PyErr_Occurred() ? NULL : refuse("call(plan, offsets, o, lse, keep)");
+    Py_ssize_t operands = PyTuple_Size(x[1]);
+    if (operands < 0 || operands > OPERANDS)
+        return PyErr_Occurred() ? NULL : refuse("call: too many operands");
+    call_state *call = calloc(1, sizeof *call);
+    if (!call)
+        return PyErr_NoMemory();
+    call->operands = (int)operands;
+    for (int i = 0; i < call->operands; i++) {
+        call->offset[i] = PyLong_AsSize_t(PyTuple_GetItem(x[1], i));
+        if (call->offset[i] > sizeof(heed_buffers) - sizeof(void *)) {
+            free(call);
+            return PyErr_Occurred() ? NULL : refuse("call: an offset beyond heed_buffers");
+        }
+    }
+    call->plan = keep(x[0]);
+    call->o = maker_of(x[2]);
+    call->lse = maker_of(x[3]);
+    call->keep = keep(x[4]);
+    PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(call, call_name, free_call);
+    if (!capsule) {
+        PyObject *shell = PyCapsule_New(call, call_name, free_call);
+        drop(shell);
+    }
+    return capsule;
+}
+
+static PyObject *count_calls(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    call_state *call = count == 1 ? PyCapsule_GetPointer(x[0], call_name) : NULL;
+    if (!call)
+        return PyErr_Occurred() ? NULL : refuse("count(call)");
+    return PyLong_FromLongLong(call->count);
+}
+
+/* ---- Workspace of a CPU ---------------------------------------------------------------------- */
+
+/* Each thread has one, as large as any plan of it needed. */
+static _Thread_local struct {
+    void *address;
+    size_t size;
+} arena;
+static pthread_key_t arena_key;
+
+static void *arena_of(size_t size)
+{
+    if (size <= arena.size)
+        return arena.address;
+    size_t whole = (size + HEED_ALIGNMENT - 1) / HEED_ALIGNMENT * HEED_ALIGNMENT;
+    void *larger = aligned_alloc(HEED_ALIGNMENT, whole);
+    if (!larger)
+        return NULL;
+    free(arena.address);
+    arena.address = larger;
+    arena.size = whole;
+    pthread_setspecific(arena_key, larger); /* freed when the thread ends */
+    return larger;
+}
+
+/* ---- Executing ------------------------------------------------------------------------------- */
+
+static PyObject *make(const maker *how, PyObject *q)
+{
+    if (how->arguments)
+        return PyObject_Call(how->function, how->arguments, how->words);
+    return call_with(how->function, &q, 1);
+}
+
+/* Sets the stream of a CUDA device and the workspace. *@workspace is a tensor to be kept until the
+ * work has begun, or NULL. Returns 0 with an exception. */
+static int place(const plan_state *plan, const reading *from, PyObject *q, heed_buffers *buffers,
+                 PyObject **workspace)
+{
+    if (plan->cuda && !stream_of(from, &buffers->stream))
+        return 0;
+    if (plan->workspace_size == 0)
+        return 1;
+    buffers->workspace_size = plan->workspace_size;
+    if (!plan->cuda) {
+        buffers->workspace = arena_of(plan->workspace_size);
+        if (!buffers->workspace)
+            PyErr_NoMemory();
+        return buffers->workspace != NULL;
+    }
+    PyObject *size = PyLong_FromLongLong((long long)plan->workspace_size);
+    PyObject *stream = PyLong_FromVoidPtr(buffers->stream);
+    PyObject *arguments[] = { q, size, stream };
+    *workspace = size && stream ? call_with(known.workspace, arguments, 3) : NULL;
+    drop(size);
+    drop(stream);
+    buffers->workspace = *workspace ? data_of(*workspace) : NULL;
+    if (*workspace && !buffers->workspace)
+        refuse("heed: the workspace is no tensor");
+    if (buffers->workspace)
+        buffers->workspace = (void *)(((uintptr_t)buffers->workspace + HEED_ALIGNMENT - 1) &
+                                      ~(uintptr_t)(HEED_ALIGNMENT - 1));
+    return buffers->workspace != NULL;
+}
+
+/* Executes with the results' memory known. Returns 0 with an exception. */
+static int execute(const plan_state *plan, heed_buffers *buffers)
+{
+    PyThreadState *state = PyEval_SaveThread();
+    heed_status status = known.execute(plan->plan, buffers);
+    PyEval_RestoreThread(state);
+    if (status == HEED_OK)
+        return 1;
+    PyObject *answer = PyObject_CallFunction(known.check, "i", (int)status);
+    drop(answer);
+    if (answer)
+        refuse("heed: check() has not raised");
+    return 0;
+}
+
+/* Makes @how's array unless @given; *@data becomes its memory. */
+static PyObject *result_of(const maker *how, PyObject *q, PyObject *given, void *data)
+{
+    PyObject *made = given;
+    if (given)
+        Py_IncRef(given);
+    else
+        made = make(how, q);
+    char *at = made ? data_of(made) : NULL;
+    if (made && !at) {
+        Py_DecRef(made);
+        return PyErr_Occurred() ? NULL : refuse("heed: the result has no memory");
+    }
+    memcpy(data, &at, sizeof at);
+    return made;
+}
+
+static PyObject *run(call_state *call, const plan_state *plan, PyObject *const *arrays,
+                     const reading *from)
+{
+    heed_buffers buffers = {
+        .size = sizeof buffers, .q = from->data[0], .k = from->data[1], .v = from->data[2]
+    };
+    for (int i = 0; i < call->operands && FIXED + i < from->count; i++)
+        if (from->data[FIXED + i])
+            memcpy((char *)&buffers + call->offset[i], &from->data[FIXED + i],
+                   sizeof from->data[FIXED + i]);
+    PyObject *q = arrays[0], *out = arrays[3] == Py_None ? NULL : arrays[3];
+    if (!out && !call->o.function)
+        return none();
+    PyObject *lse = NULL, *workspace = NULL, *answer = NULL;
+    PyObject *o = result_of(&call->o, q, out, &buffers.o);
+    if (o && call->lse.function)
+        lse = result_of(&call->lse, q, NULL, &buffers.lse);
+    if (o && (lse || !call->lse.function) && place(plan, from, q, &buffers, &workspace) &&
+        execute(plan, &buffers)) {
+        call->count++;
+        answer = lse ? PyTuple_Pack(2, o, lse) : keep(o);
+    }
+    drop(workspace);
+    drop(lse);
+    drop(o);
+    return answer;
+}
+
+/* again(calls, words, q, k, v, out, *operands): the result of calls[key, words], or None. */
+static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    reading from;
+    int arrays = (int)count - 2;
+    if (arrays < FIXED || arrays > FIXED + OPERANDS)
+        return refuse("again(calls, words, q, k, v, out, *operands)");
+    if (!read_arrays(x + 2, arrays, &from))
+        return none();
+    PyObject *capsule = lookup(x[0], x[1], &from);
+    if (!capsule) {
+        PyErr_Clear(); /* such as of words that have no hash */
+        return none();
+    }
+    call_state *call = PyCapsule_GetPointer(capsule, call_name);
+    plan_state *plan = call ? PyCapsule_GetPointer(call->plan, plan_name) : NULL;
+    PyObject *answer = NULL;
+    if (plan)
+        answer = plan->plan ? run(call, plan, x + 2, &from) : none();
+    Py_DecRef(capsule);
+    return answer;
+}
+
+/* The same where torch is in its plain state, else None. */
+static PyObject *again_plain(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    if (count > 2 && is_plain(x[2]))
+        return again(self, x, count);
+    return none();
+}
+
+/* key(q, k, v, out, *operands): that of again(), or None. */
+static PyObject *key(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    reading from;
+    if (count < 1 || count > FIXED + OPERANDS)
+        return refuse("key(q, k, v, out, *operands)");
+    return read_arrays(x, (int)count, &from) ? key_of(&from) : none();
+}
+
+/* ---- Setting up ------------------------------------------------------------------------------ */
+
+static PyObject *set_library(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 3)
+        return refuse("set_library(execute, check, workspace)");
+    void *address = PyLong_AsVoidPtr(x[0]);
+    if (PyErr_Occurred())
+        return NULL;
+    memcpy(&known.execute, &address, sizeof address);
+    known.check = keep(x[1]);
+    known.workspace = keep(x[2]);
+    return none();
+}
+
+typedef PyObject *fast_function(PyObject *self, PyObject *const *x, Py_ssize_t count);
+
+static PyCFunction method(fast_function *function)
+{
+    PyCFunction same;
+    memcpy(&same, &function, sizeof same);
+    return same;
+}
+
+PyMODINIT_FUNC PyInit__call(void);
+
+PyMODINIT_FUNC PyInit__call(void)
+{
+    static PyMethodDef methods[12];
+    static PyModuleDef module = { PyModuleDef_HEAD_INIT,
+                                  "_call",
+                                  "Known calls of heed; see python/call/call.c.",
+                                  -1,
+                                  methods,
+                                  NULL,
+                                  NULL,
+                                  NULL,
+                                  NULL };
+    const struct {
+        const char *name;
+        fast_function *function;
+    } rows[] = {
+        { "again", again },         { "again_plain", again_plain }, { "call", make_call },
+        { "close", close_plan },    { "count", count_calls },       { "key", key },
+        { "forget", forget },       { "plan", make_plan },          { "set_library", set_library },
+        { "set_numpy", set_numpy }, { "set_torch", set_torch },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        methods[i] = (PyMethodDef){ rows[i].name, method(rows[i].function), METH_FASTCALL, NULL };
+    if (!arrays_init() || pthread_key_create(&arena_key, free) != 0)
+        return NULL;
+    return PyModule_Create(&module);
+}

@@ -1,0 +1,104 @@
+/*
+ * memo.c - finding a call that is known
+ */
+#include "memo.h"
+#include "objects.h"
+
+#include <string.h>
+
+/* Answers of lookup(), since a key of Python's takes a quarter of a microsecond to make. Objects
+ * are held, so that their addresses mean them alone. */
+typedef struct memo {
+    PyObject *calls;
+    PyObject *words;
+    PyObject *capsule;
+    int key_count;
+    int64_t key[WORDS];
+} memo;
+
+enum {
+    MEMOS = 16 /* as many as 4 bits count */
+};
+
+static memo memos[MEMOS];
+
+static memo *memo_of(const PyObject *calls, const reading *from)
+{
+    uint64_t mix = (uint64_t)(uintptr_t)calls;
+    for (int i = 0; i < from->words_count; i++)
+        mix = (mix ^ (uint64_t)from->words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return &memos[mix >> 60];
+}
+
+/* Whether two tuples have the same objects. */
+static int same_objects(PyObject *x, PyObject *y)
+{
+    if (x == y)
+        return 1;
+    if (x == Py_None || y == Py_None)
+        return 0;
+    Py_ssize_t size = PyTuple_Size(x);
+    if (size < 0 || size != PyTuple_Size(y))
+        return 0;
+    for (Py_ssize_t i = 0; i < size; i++)
+        if (PyTuple_GetItem(x, i) != PyTuple_GetItem(y, i))
+            return 0;
+    return 1;
+}
+
+static int remembers(const memo *kept, const PyObject *calls, PyObject *words, const reading *from)
+{
+    return kept->calls == calls && kept->key_count == from->words_count &&
+           memcmp(kept->key, from->words, (size_t)from->words_count * sizeof *kept->key) == 0 &&
+           same_objects(kept->words, words);
+}
+
+static void remember(memo *slot, PyObject *calls, PyObject *words, PyObject *capsule,
+                     const reading *from)
+{
+    PyObject *old[] = { slot->calls, slot->words, slot->capsule };
+    slot->calls = calls;
+    slot->words = words;
+    slot->capsule = capsule;
+    slot->key_count = from->words_count;
+    memcpy(slot->key, from->words, (size_t)from->words_count * sizeof *slot->key);
+    Py_IncRef(calls);
+    Py_IncRef(words);
+    Py_IncRef(capsule);
+    for (int i = 0; i < 3; i++) /* last: it may run Python */
+        drop(old[i]);
+}
+
+PyObject *lookup(PyObject *calls, PyObject *words, const reading *from)
+{
+    memo *slot = memo_of(calls, from);
+    if (remembers(slot, calls, words, from)) {
+        Py_IncRef(slot->capsule);
+        return slot->capsule;
+    }
+    PyObject *bytes = key_of(from);
+    PyObject *pair = bytes ? PyTuple_Pack(2, bytes, words) : NULL;
+    PyObject *capsule = pair ? keep(PyDict_GetItemWithError(calls, pair)) : NULL;
+    drop(pair);
+    drop(bytes);
+    if (capsule)
+        remember(slot, calls, words, capsule, from);
+    return capsule;
+}
+
+PyObject *forget(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 1)
+        return refuse("forget(calls)");
+    for (int i = 0; i < MEMOS; i++) {
+        memo old = memos[i];
+        if (old.calls != x[0])
+            continue;
+        memset(&memos[i], 0, sizeof memos[i]);
+        drop(old.calls);
+        drop(old.words);
+        drop(old.capsule);
+    }
+    return none();
+}

@@ -1,0 +1,54 @@
+/*
+ * objects.c - objects of Python, in fewer words
+ */
+#include "objects.h"
+
+PyObject *none(void)
+{
+    Py_IncRef(Py_None);
+    return Py_None;
+}
+
+/* Since Python 3.11 a function; NULL before. */
+#pragma weak PyObject_Vectorcall
+
+PyObject *call_with(PyObject *function, PyObject *const *arguments, size_t count)
+{
+    if (PyObject_Vectorcall)
+        return PyObject_Vectorcall(function, arguments, count, NULL);
+    PyObject *x[3] = { NULL, NULL, NULL };
+    for (size_t i = 0; i < count; i++)
+        x[i] = arguments[i];
+    return PyObject_CallFunctionObjArgs(function, x[0], x[1], x[2], (PyObject *)NULL);
+}
+
+PyObject *refuse(const char *text)
+{
+    PyErr_SetString(PyExc_TypeError, text);
+    return NULL;
+}
+
+void drop(PyObject *x)
+{
+    if (x)
+        Py_DecRef(x);
+}
+
+PyObject *keep(PyObject *x)
+{
+    if (!x || x == Py_None)
+        return NULL;
+    Py_IncRef(x);
+    return x;
+}
+
+int answers(PyObject *function, PyObject *x)
+{
+    PyObject *answer = call_with(function, &x, x ? 1 : 0);
+    int yes = answer ? PyObject_IsTrue(answer) : 1;
+    if (answer)
+        Py_DecRef(answer);
+    if (!answer || yes < 0)
+        PyErr_Clear();
+    return yes != 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * objects.h - objects of Python, in fewer words
+ */
+#ifndef HEED_CALL_OBJECTS_H
+#define HEED_CALL_OBJECTS_H
+
+#include "python.h"
+
+/* none() returns None, as a new reference. */
+PyObject *none(void);
+
+/* refuse() sets a TypeError with @text and returns NULL. */
+PyObject *refuse(const char *text);
+
+/* keep() returns a new reference to @x, or NULL if it is NULL or None. */
+PyObject *keep(PyObject *x);
+
+/* drop() gives a reference back. NULL is ignored. */
+void drop(PyObject *x);
+
+/* call_with() returns function(*arguments), with 3 of them at most, or NULL with an exception. */
+PyObject *call_with(PyObject *function, PyObject *const *arguments, size_t count);
+
+/* answers() says whether function(x) is true, or function() if @x is NULL. A failure counts as
+ * true; its exception is cleared. */
+int answers(PyObject *function, PyObject *x);
+
+#endif

@@ -1,0 +1,323 @@
+"""FlashAttention's conventions, of which heed.flash_attn and heed.flash_attn_3 are made.
+
+Q, K and V are (batch, sequence, heads, dim); a causal mask and a window are aligned at the bottom
+right: query i stands at key p = i + keys - queries and sees the keys p - left to p + right.
+Source: docstrings of https://github.com/Dao-AILab/flash-attention, flash_attn_interface.py of
+FlashAttention-2 and of hopper/ (FlashAttention-3).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
+
+import torch
+from torch import Tensor
+
+from ._attention import attention
+from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
+
+
+class Words(NamedTuple):
+    """The words of a call, whatever its layout."""
+
+    scale: Optional[float]
+    causal: bool
+    window_size: Sequence[int]
+    softcap: float
+    slopes: Optional[Tensor] = None
+    chunk: int = 0
+    empty: float = -math.inf  # the LSE of a row without keys: +infinity in FlashAttention-2
+
+
+def refuse(given: Any, *unset: Any, name: str, remedy: str) -> None:
+    """Raise unless the argument has one of the values that ask for nothing."""
+    if given is not None and not any(given is x or given == x for x in unset):
+        said = f"a tensor of shape {tuple(given.shape)}" if isinstance(given, Tensor) else repr(given)
+        raise UnsupportedError(f"{name}: {said}, and heed has no such thing; {remedy}")
+
+
+def refuse_dropout(dropout_p: float) -> None:
+    """Raise unless it is 0."""
+    if dropout_p:
+        raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0.0")
+
+
+def tensor(name: str, x: Any, dims: int) -> Tensor:
+    """The tensor, with the elements of a head vector as neighbours."""
+    if not isinstance(x, Tensor):
+        raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+    if x.dim() != dims:
+        raise InvalidError(
+            f"{name}: shape is {tuple(x.shape)}, of {x.dim()} dimensions; pass {dims} dimensions"
+        )
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+def unpack(name: str, x: Any, dims: int, parts: int) -> Tuple[Tensor, ...]:
+    """Tensors that are stacked along the third dimension from the end, without a copy."""
+    whole = tensor(name, x, dims)
+    if whole.shape[-3] != parts:
+        raise InvalidError(
+            f"{name}: shape is {tuple(whole.shape)}; its third size from the end must be {parts}"
+        )
+    return tuple(whole.unbind(-3))
+
+
+def _window(words: Words) -> Tuple[Optional[int], Optional[int]]:
+    """Limits of a window, which may be given as a tensor; None: an open side."""
+    if len(words.window_size) != 2:
+        raise InvalidError(f"window_size: {words.window_size!r} is no pair (left, right)")
+    left, right = (int(x) for x in words.window_size)
+    return left if left >= 0 else None, right if right >= 0 and not words.causal else None
+
+
+def _positions(keys: "Union[int, Tensor]", queries: int, device: torch.device) -> Tensor:
+    """p of each query, (queries,) or (batch, 1, queries)."""
+    rows = torch.arange(queries, device=device, dtype=torch.float32) - queries
+    return rows + keys if isinstance(keys, int) else rows + keys.view(-1, 1, 1)
+
+
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    words: Words,
+    *,
+    want_lse: bool,
+    lengths: Optional[Tensor] = None,
+    starts: Optional[Tensor] = None,
+    out: Optional[Tensor] = None,
+) -> Tuple[Tensor, Optional[Tensor]]:
+    """O (batch, queries, heads, dim of v), and the LSE (batch, heads, queries) if it is wanted."""
+    window = _window(words)
+    slopes = words.slopes
+    if slopes is not None:
+        slopes = slopes.to(torch.float32)
+    if k.shape[1] == 0 and q.numel():  # heed has no problem without keys
+        shape = (*q.shape[:-1], v.shape[-1])
+        o = q.new_zeros(shape) if out is None else out.zero_()
+        lse = q.new_full((q.shape[0], q.shape[2], q.shape[1]), words.empty, dtype=torch.float32)
+        return o, lse if want_lse else None
+    found = attention(
+        q,
+        k,
+        v,
+        causal="bottom-right" if words.causal else False,
+        window=None if window == (None, None) else window,
+        chunk=words.chunk or None,
+        align="bottom-right",
+        softcap=words.softcap,
+        slopes=slopes,
+        scale=words.scale,
+        lengths=lengths,
+        starts=starts,
+        return_lse=want_lse,
+        out=out,
+    )
+    if not want_lse:
+        return found, None
+    o, lse = found
+    if slopes is not None and words.causal and window[0] is None:
+        # FlashAttention leaves - slope * p, which is the same for all keys of a row, out of it.
+        first = 0 if starts is None else starts[:, :1].view(-1, 1, 1)
+        at = _positions(k.shape[1] if lengths is None else lengths, q.shape[1], q.device) - first
+        lse = lse + slopes.view(-1, slopes.shape[-1], 1) * at
+    if words.empty > 0:
+        lse = lse.masked_fill(lse == -math.inf, words.empty)
+    return o, lse
+
+
+def _bounds(name: str, x: Any, total: int) -> "list[int]":
+    """Cumulative lengths on the host."""
+    if not isinstance(x, Tensor) or x.dtype not in (torch.int32, torch.int64):
+        raise ArgumentTypeError(f"{name}: pass a torch.Tensor of int32, of batch + 1 elements")
+    if x.dim() != 1 or not x.numel():
+        raise InvalidError(f"{name}: shape is {tuple(x.shape)}; pass (batch + 1,)")
+    found: "list[int]" = x.tolist()
+    if found[0] < 0 or found[-1] > total or any(a > b for a, b in zip(found, found[1:])):
+        raise InvalidError(
+            f"{name}: {found[:8]}{'...' if len(found) > 8 else ''} does not rise from 0 to the "
+            f"{total} tokens of the tensor"
+        )
+    return found
+
+
+def _used(name: str, x: Optional[Tensor], batch: int) -> "list[Optional[int]]":
+    if x is None:
+        return [None] * batch
+    if not isinstance(x, Tensor) or x.shape != (batch,):
+        raise InvalidError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
+    found: "list[Optional[int]]" = x.tolist()
+    return found
+
+
+def attend_varlen(
+    q: Any,
+    k: Any,
+    v: Any,
+    cu_q: Any,
+    cu_k: Any,
+    words: Words,
+    *,
+    want_lse: bool,
+    used_q: Optional[Tensor] = None,
+    used_k: Optional[Tensor] = None,
+) -> Tuple[Tensor, Optional[Tensor]]:
+    """O (tokens, heads, dim of v), and the LSE (heads, tokens) if it is wanted: one sequence after
+    the other, whose bounds are read on the host."""
+    q, k, v = tensor("q", q, 3), tensor("k", k, 3), tensor("v", v, 3)
+    if k.shape[0] != v.shape[0]:
+        raise InvalidError(f"v: it has {v.shape[0]} tokens, k {k.shape[0]}; pass as many")
+    starts_q = _bounds("cu_seqlens_q", cu_q, q.shape[0])
+    starts_k = _bounds("cu_seqlens_k", cu_k, k.shape[0])
+    batch = len(starts_q) - 1
+    if len(starts_k) != len(starts_q):
+        raise InvalidError(
+            f"cu_seqlens_k: it has {len(starts_k)} elements, cu_seqlens_q {len(starts_q)}"
+        )
+    lengths_q, lengths_k = _used("seqused_q", used_q, batch), _used("seqused_k", used_k, batch)
+    o = q.new_zeros((*q.shape[:-1], v.shape[-1]))
+    lse = None
+    if want_lse:
+        lse = q.new_full((q.shape[1], q.shape[0]), words.empty, dtype=torch.float32)
+    for b in range(batch):
+        first, last = starts_q[b], starts_q[b + 1]
+        key_first, key_last = starts_k[b], starts_k[b + 1]
+        if lengths_q[b] is not None:
+            last = min(last, first + int(lengths_q[b] or 0))
+        if lengths_k[b] is not None:
+            key_last = min(key_last, key_first + int(lengths_k[b] or 0))
+        if first == last:
+            continue
+        own = words
+        if words.slopes is not None and words.slopes.dim() == 2:
+            own = words._replace(slopes=words.slopes[b])
+        _, part = attend(
+            q[None, first:last],
+            k[None, key_first:key_last],
+            v[None, key_first:key_last],
+            own,
+            want_lse=want_lse,
+            out=o[None, first:last],
+        )
+        if lse is not None and part is not None:
+            lse[:, first:last] = part[0]
+    return o, lse
+
+
+# ---- Caches --------------------------------------------------------------------------------------
+
+
+class Cache(NamedTuple):
+    """The words of a call with a cache of keys and values."""
+
+    seqlens: "Union[int, Tensor, None]"
+    batch_idx: Optional[Tensor]
+    leftpad: Optional[Tensor]
+    rotary_cos: Optional[Tensor]
+    rotary_sin: Optional[Tensor]
+    rotary_interleaved: bool
+    rotary_seqlens: Optional[Tensor] = None
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor, at: Tensor, interleaved: bool) -> Tensor:
+    """Rotary embedding (Su et al., 2021) of x (batch, sequence, heads, dim), at the positions at
+    (batch, sequence) of cos and sin (positions, r / 2); elements beyond r stay."""
+    half = cos.shape[-1]
+    at = at.clamp(0, cos.shape[0] - 1).long()
+    c, s = cos[at].float().unsqueeze(2), sin[at].float().unsqueeze(2)
+    part = x[..., : 2 * half].float()
+    if interleaved:
+        one, two = part[..., ::2], part[..., 1::2]
+        turned = torch.stack((one * c - two * s, one * s + two * c), -1).flatten(-2)
+    else:
+        one, two = part[..., :half], part[..., half:]
+        turned = torch.cat((one * c - two * s, one * s + two * c), -1)
+    return torch.cat((turned.to(x.dtype), x[..., 2 * half :]), -1)
+
+
+def _store(cache: Tensor, new: Tensor, batches: Tensor, at: Tensor) -> None:
+    """cache[batches, at] = new, without what would be beyond the cache's end."""
+    inside = (at < cache.shape[1]).view(*at.shape, 1, 1)
+    at = at.clamp(max=cache.shape[1] - 1)
+    rows = batches.view(-1, 1)
+    cache[rows, at] = torch.where(inside, new.to(cache.dtype), cache[rows, at])
+
+
+def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optional[Tensor]:
+    given = cache.seqlens
+    if given is None:
+        return None
+    if isinstance(given, int):
+        if not 0 <= given <= keys:
+            raise InvalidError(f"cache_seqlens: {given} is not in 0 to {keys}, the cache's keys")
+        return torch.full((batch,), given, dtype=torch.int32, device=device)
+    if not isinstance(given, Tensor):
+        raise ArgumentTypeError(
+            f"cache_seqlens: {type(given).__name__} is no int and no torch.Tensor; pass one"
+        )
+    if given.shape != (batch,):
+        raise InvalidError(f"cache_seqlens: shape is {tuple(given.shape)}; pass ({batch},)")
+    return given.to(torch.int32)
+
+
+def attend_cache(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    k: Any,
+    v: Any,
+    cache: Cache,
+    words: Words,
+    *,
+    want_lse: bool,
+) -> Tuple[Tensor, Optional[Tensor]]:
+    """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, in place, and attends."""
+    q = tensor("q", q, 4)
+    for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
+        if tensor(name, x, 4) is not x:
+            raise InvalidError(f"{name}: the elements of a head vector must be neighbours")
+    batch, keys = q.shape[0], k_cache.shape[1]
+    lengths = _lengths(cache, batch, keys, q.device)
+    batches = None if cache.batch_idx is None else cache.batch_idx.long()
+    if (k is None) != (v is None):
+        raise InvalidError("k: k and v are given both or not at all")
+    if cache.rotary_cos is not None or cache.rotary_sin is not None:
+        if k is None or cache.rotary_cos is None or cache.rotary_sin is None:
+            raise InvalidError("rotary_cos: pass rotary_cos, rotary_sin, k and v together")
+    starts = cache.leftpad
+    if k is not None:
+        k, v = tensor("k", k, 4), tensor("v", v, 4)
+        if lengths is None:
+            raise InvalidError("cache_seqlens: None, and k and v are given; say where they go")
+        new = k.shape[1]
+        if not q.is_cuda and int(lengths.max()) + new > keys:
+            raise InvalidError(
+                f"k: {new} new keys after {int(lengths.max())} are beyond the cache's {keys}"
+            )
+        at = lengths.view(-1, 1) + torch.arange(new, device=q.device)
+        if cache.rotary_cos is not None and cache.rotary_sin is not None:
+            turn = (cache.rotary_cos, cache.rotary_sin)
+            begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
+            begin = begin if starts is None else begin - starts
+            steps = torch.arange(max(new, q.shape[1]), device=q.device)
+            places = begin.view(-1, 1) + steps
+            local = words.causal or _window(words) != (None, None)
+            own = places[:, : q.shape[1]] if local else begin.view(-1, 1).expand(-1, q.shape[1])
+            k = rotate(k, *turn, places[:, :new], cache.rotary_interleaved)
+            q = rotate(q, *turn, own, cache.rotary_interleaved)
+        rows = torch.arange(batch, device=q.device) if batches is None else batches
+        _store(k_cache, k, rows, at)
+        _store(v_cache, v, rows, at)
+        lengths = (lengths + new).clamp(max=keys)
+    if batches is not None:
+        k_cache, v_cache = k_cache[batches], v_cache[batches]
+    elif k_cache.shape[0] != batch:
+        k_cache, v_cache = k_cache[:batch], v_cache[:batch]
+    if starts is not None:
+        starts = starts.to(torch.int32).view(-1, 1).expand(-1, q.shape[1])
+        starts = starts.contiguous()
+    return attend(
+        q, k_cache, v_cache, words, want_lse=want_lse, lengths=lengths, starts=starts
+    )

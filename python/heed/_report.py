@@ -1,0 +1,103 @@
+"""Counts of the calls of this process, by problem and kernel, and of those that fell back."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Tuple
+
+
+
+class Row(NamedTuple):
+    """Calls that were alike."""
+
+    calls: int
+    problem: str  # as heed.Problem has it, or, of a call that fell back, its tensors and words
+    kernel: Optional[str]  # and its config; None: torch computed it
+    reason: Optional[str]  # why it fell back; None: it did not
+
+
+class Report(List[Row]):
+    """Rows, the most frequent one first; str() makes a table."""
+
+    def __str__(self) -> str:
+        if not self:
+            return "no calls yet"
+        lines = []
+        for row in self:
+            lines.append(f"{row.calls:9d}  {row.problem}")
+            lines.append(f"{'':9}    {row.kernel or 'torch'}" + (f": {row.reason}" if row.reason else ""))
+        return "\n".join(lines)
+
+
+class Record:
+    """Of one problem and kernel. Calls that are repeated in C are counted there."""
+
+    __slots__ = ("count", "problem", "kernel")
+
+    def __init__(self, problem: str, kernel: str) -> None:
+        self.count, self.problem, self.kernel = 0, problem, kernel
+
+
+def _count(call: Any) -> int:
+    found: int = sys.modules[f"{__package__}._again"].module.count(call)
+    return found
+
+
+_lock = threading.Lock()
+_records: Dict[Tuple[str, str], Record] = {}
+_counters: List[Tuple[Record, Any]] = []  # calls of C that have not been counted yet
+_fallen: Dict[Tuple[Hashable, str], int] = {}  # by description and reason
+
+
+def record_of(problem: str, kernel: str) -> Record:
+    """The record, which is made when it is first asked for."""
+    found = _records.get((problem, kernel))
+    if found is None:
+        with _lock:
+            found = _records.setdefault((problem, kernel), Record(problem, kernel))
+    return found
+
+
+def watch(record: Record, call: Any) -> None:
+    """Add calls that are counted in C to the record."""
+    with _lock:
+        _counters.append((record, call))
+
+
+def settle(calls: List[Any]) -> None:
+    """Count calls of C that will not be repeated any more."""
+    gone = {id(call) for call in calls}
+    with _lock:
+        for record, call in _counters:
+            if id(call) in gone:
+                record.count += _count(call)
+        _counters[:] = [pair for pair in _counters if id(pair[1]) not in gone]
+
+
+def fell_back(problem: Hashable, reason: str) -> None:
+    """Count a call that torch computes. str(problem) describes it."""
+    with _lock:
+        _fallen[problem, reason] = _fallen.get((problem, reason), 0) + 1
+
+
+def report() -> Report:
+    """All rows."""
+    with _lock:
+        counts = {key: record.count for key, record in _records.items()}
+        for record, call in _counters:
+            counts[record.problem, record.kernel] += _count(call)
+        rows = [Row(count, *key, None) for key, count in counts.items() if count]
+        for (problem, reason), count in _fallen.items():
+            rows.append(Row(count, str(problem), None, reason))
+    return Report(sorted(rows, key=lambda row: -row.calls))
+
+
+def clear() -> None:
+    """Forget all counts."""
+    with _lock:
+        for record in _records.values():
+            record.count = 0
+        for record, call in _counters:
+            record.count -= _count(call)
+        _fallen.clear()

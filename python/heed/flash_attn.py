@@ -1,0 +1,327 @@
+"""FlashAttention-2's functions, with its arguments, their order and its conventions.
+
+>>> from heed.flash_attn import flash_attn_func
+>>> o = flash_attn_func(q, k, v, causal=True)
+
+Differences: float32 is taken as well, and tensors on a CPU; nothing has a gradient, and a tensor
+that requires one is refused, unless gradients are off; dropout and paged caches are refused by
+name. deterministic and num_splits are accepted and change nothing: heed's forward pass is
+deterministic, and its planner splits keys. The functions of FlashAttention-3 are in
+heed.flash_attn_3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Optional, Sequence, Tuple, Union
+
+from torch import Tensor
+
+from . import _flash
+from ._flash import Cache, Words
+
+__all__ = [
+    "flash_attn_func",
+    "flash_attn_kvpacked_func",
+    "flash_attn_qkvpacked_func",
+    "flash_attn_varlen_func",
+    "flash_attn_varlen_kvpacked_func",
+    "flash_attn_varlen_qkvpacked_func",
+    "flash_attn_with_kvcache",
+]
+
+Result = Union[Tensor, Tuple[Tensor, Optional[Tensor], Tensor]]
+
+
+def _words(
+    scale: Optional[float],
+    causal: bool,
+    window_size: Sequence[int],
+    softcap: float,
+    slopes: Optional[Tensor],
+) -> Words:
+    return Words(scale, causal, window_size, softcap, slopes, empty=math.inf)
+
+
+def _result(o: Tensor, lse: Optional[Tensor], all_three: bool) -> Result:
+    return (o, lse, o.new_empty(0)) if all_three else o
+
+
+def flash_attn_func(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    dropout_p: float = 0.0,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Optional[Tensor] = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Result:
+    """softmax(softmax_scale q k^T + ...) v, of whole sequences.
+
+    Args:
+        q: (batch, queries, heads, dim); float32, float16 or bfloat16.
+        k, v: (batch, keys, key/value heads, dim), whose heads divide q's; the dim of v may differ.
+        dropout_p: 0.0.
+        softmax_scale: None: 1 / sqrt(dim).
+        causal: query i sees the keys j <= p = i + keys - queries (bottom right).
+        window_size: (left, right): the query sees the keys p - left to p + right; -1: no limit.
+        softcap: a logit t becomes softcap * tanh(t / softcap); 0.0: it stays.
+        alibi_slopes: float32, (heads,) or (batch, heads): - slope * |p - j| is added.
+        deterministic: it changes nothing.
+        return_attn_probs: whether to return three values.
+
+    Returns:
+        out (batch, queries, heads, dim of v); a row that sees no key is 0. With return_attn_probs
+        (out, softmax_lse, S_dmask): the natural log-sum-exp, float32 (batch, heads, queries),
+        +infinity for a row without keys, and, where the mask is causal without a window, without
+        ALiBi's - slope * p, as FlashAttention-2 has it; S_dmask is empty, as there is no dropout.
+
+    Raises:
+        ArgumentTypeError, InvalidError: as heed.attention().
+        UnsupportedError: dropout_p is not 0.
+    """
+    _flash.refuse_dropout(dropout_p)
+    q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
+    words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
+    return _result(*_flash.attend(q, k, v, words, want_lse=return_attn_probs), return_attn_probs)
+
+
+def flash_attn_qkvpacked_func(
+    qkv: Tensor,
+    dropout_p: float = 0.0,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Optional[Tensor] = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Result:
+    """flash_attn_func() of qkv (batch, sequence, 3, heads, dim), which is not copied."""
+    q, k, v = _flash.unpack("qkv", qkv, 5, 3)
+    return flash_attn_func(
+        q,
+        k,
+        v,
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
+
+
+def flash_attn_kvpacked_func(
+    q: Tensor,
+    kv: Tensor,
+    dropout_p: float = 0.0,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Optional[Tensor] = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Result:
+    """flash_attn_func() of kv (batch, keys, 2, key/value heads, dim), which is not copied."""
+    k, v = _flash.unpack("kv", kv, 5, 2)
+    return flash_attn_func(
+        q,
+        k,
+        v,
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
+
+
+def flash_attn_varlen_func(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    dropout_p: float = 0.0,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Optional[Tensor] = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+    block_table: Optional[Tensor] = None,
+) -> Result:
+    """flash_attn_func() of sequences of many lengths, one after another in memory.
+
+    One sequence is computed after the other, and cu_seqlens_q and cu_seqlens_k are read on the
+    host, which waits for a GPU: so it is slow for many short sequences, and cannot be captured
+    into a CUDA graph.
+
+    Args:
+        q: (tokens of all queries, heads, dim); float32, float16 or bfloat16.
+        k, v: (tokens of all keys, key/value heads, dim).
+        cu_seqlens_q, cu_seqlens_k: int32, (batch + 1,): where each sequence begins, and the end.
+        max_seqlen_q, max_seqlen_k: they change nothing.
+        block_table: None; heed reads no paged cache here.
+
+    The rest is that of flash_attn_func().
+
+    Returns:
+        out (tokens of all queries, heads, dim of v), or with return_attn_probs (out, softmax_lse,
+        S_dmask), whose softmax_lse is float32 (heads, tokens of all queries).
+
+    Raises:
+        ArgumentTypeError, InvalidError: as heed.attention(), and for bounds that do not rise.
+        UnsupportedError: dropout_p is not 0, or a block_table is given.
+    """
+    _flash.refuse_dropout(dropout_p)
+    _flash.refuse(block_table, name="block_table", remedy="pass k and v without pages")
+    words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
+    found = _flash.attend_varlen(
+        q, k, v, cu_seqlens_q, cu_seqlens_k, words, want_lse=return_attn_probs
+    )
+    return _result(*found, return_attn_probs)
+
+
+def flash_attn_varlen_qkvpacked_func(
+    qkv: Tensor,
+    cu_seqlens: Tensor,
+    max_seqlen: int,
+    dropout_p: float = 0.0,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Optional[Tensor] = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Result:
+    """flash_attn_varlen_func() of qkv (tokens, 3, heads, dim), which is not copied."""
+    q, k, v = _flash.unpack("qkv", qkv, 4, 3)
+    return flash_attn_varlen_func(
+        q,
+        k,
+        v,
+        cu_seqlens,
+        cu_seqlens,
+        max_seqlen,
+        max_seqlen,
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
+
+
+def flash_attn_varlen_kvpacked_func(
+    q: Tensor,
+    kv: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    dropout_p: float = 0.0,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Optional[Tensor] = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Result:
+    """flash_attn_varlen_func() of kv (tokens, 2, key/value heads, dim), which is not copied."""
+    k, v = _flash.unpack("kv", kv, 4, 2)
+    return flash_attn_varlen_func(
+        q,
+        k,
+        v,
+        cu_seqlens_q,
+        cu_seqlens_k,
+        max_seqlen_q,
+        max_seqlen_k,
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
+
+
+def flash_attn_with_kvcache(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Optional[Tensor] = None,
+    v: Optional[Tensor] = None,
+    rotary_cos: Optional[Tensor] = None,
+    rotary_sin: Optional[Tensor] = None,
+    cache_seqlens: Union[int, Tensor, None] = None,
+    cache_batch_idx: Optional[Tensor] = None,
+    cache_leftpad: Optional[Tensor] = None,
+    block_table: Optional[Tensor] = None,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[int] = (-1, -1),
+    softcap: float = 0.0,
+    rotary_interleaved: bool = True,
+    alibi_slopes: Optional[Tensor] = None,
+    num_splits: int = 0,
+    return_softmax_lse: bool = False,
+) -> Union[Tensor, Tuple[Tensor, Optional[Tensor]]]:
+    """Attention to a cache of keys and values, after new ones were stored in it, in place.
+
+    heed computes the attention; torch stores new keys and values and applies the rotary embedding
+    (Su et al., 2021), and copies the caches' elements that cache_batch_idx names.
+
+    Args:
+        q: (batch, queries, heads, dim).
+        k_cache, v_cache: (batch or more, capacity, key/value heads, dim).
+        k, v: (batch, new, key/value heads, dim), stored at cache_seqlens and after; None: nothing
+            is stored. On a CUDA device those beyond the capacity are dropped.
+        rotary_cos, rotary_sin: (positions, r / 2): k, and q, are rotated at their positions, from
+            cache_seqlens on; all of q at cache_seqlens without a causal mask and window.
+        cache_seqlens: keys of each batch element before the new ones, an int or int32 (batch,);
+            None: the capacity.
+        cache_batch_idx: int32, (batch,): the element of the caches for each one of q.
+        cache_leftpad: int32, (batch,): the first key of each.
+        block_table: None; heed reads no paged cache here.
+        rotary_interleaved: whether pairs are neighbours (0, 1), or (0, r / 2) as GPT-NeoX has them.
+        num_splits: it changes nothing.
+        return_softmax_lse: whether to return (out, softmax_lse).
+
+    The rest is that of flash_attn_func(), with keys = cache_seqlens + new.
+
+    Raises:
+        ArgumentTypeError, InvalidError: as heed.attention(), and for a cache that is too small.
+        UnsupportedError: a block_table is given.
+    """
+    _flash.refuse(block_table, name="block_table", remedy="pass caches of (batch, capacity, ...)")
+    cache = Cache(
+        cache_seqlens, cache_batch_idx, cache_leftpad, rotary_cos, rotary_sin, rotary_interleaved
+    )
+    words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
+    found = _flash.attend_cache(
+        q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
+    )
+    return found if return_softmax_lse else found[0]

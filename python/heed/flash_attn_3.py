@@ -1,0 +1,259 @@
+"""FlashAttention-3's functions, with its arguments, their order and its conventions.
+
+>>> from heed.flash_attn_3 import flash_attn_func
+>>> o = flash_attn_func(q, k, v, causal=True)
+
+Differences from the functions of heed.flash_attn: no dropout and no ALiBi, an attention_chunk, an
+LSE of -infinity for a row without keys, and (out, softmax_lse) where the LSE is asked for. 8-bit
+types (q_descale, k_descale, v_descale), qv and paged caches are refused by name. deterministic,
+num_splits, pack_gqa, sm_margin and scheduler_metadata are accepted and change nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Tuple, Union
+
+from torch import Tensor
+
+from . import _flash
+from ._errors import InvalidError
+from ._flash import Cache, Words
+
+__all__ = [
+    "flash_attn_func",
+    "flash_attn_qkvpacked_func",
+    "flash_attn_varlen_func",
+    "flash_attn_with_kvcache",
+]
+
+Result = Union[Tensor, Tuple[Tensor, Optional[Tensor]]]
+
+
+def _words(
+    scale: Optional[float], causal: bool, window_size: Sequence[int], softcap: float, chunk: int
+) -> Words:
+    return Words(scale, causal, window_size, softcap, chunk=chunk)
+
+
+def _refuse_more(qv: Any, descales: Tuple[Any, Any, Any]) -> None:
+    _flash.refuse(qv, name="qv", remedy="pass None")
+    for name, x in zip(("q_descale", "k_descale", "v_descale"), descales):
+        _flash.refuse(x, name=name, remedy="pass tensors of float16 or bfloat16, and None here")
+
+
+def flash_attn_func(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    qv: Optional[Tensor] = None,
+    q_descale: Optional[Tensor] = None,
+    k_descale: Optional[Tensor] = None,
+    v_descale: Optional[Tensor] = None,
+    window_size: Sequence[int] = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    num_splits: int = 1,
+    pack_gqa: Optional[bool] = None,
+    deterministic: bool = False,
+    sm_margin: int = 0,
+    return_attn_probs: bool = False,
+) -> Result:
+    """softmax(softmax_scale q k^T + ...) v, of whole sequences.
+
+    Args:
+        q: (batch, queries, heads, dim); float32, float16 or bfloat16.
+        k, v: (batch, keys, key/value heads, dim), whose heads divide q's; the dim of v may differ.
+        softmax_scale: None: 1 / sqrt(dim).
+        causal: query i sees the keys j <= p = i + keys - queries (bottom right).
+        qv, q_descale, k_descale, v_descale: None.
+        window_size: (left, right): the query sees the keys p - left to p + right; -1: no limit.
+        attention_chunk: keys of a chunk; the query sees those of p's own. 0: no chunks.
+        softcap: a logit t becomes softcap * tanh(t / softcap); 0.0: it stays.
+        return_attn_probs: whether to return (out, softmax_lse).
+
+    Returns:
+        out (batch, queries, heads, dim of v); a row that sees no key is 0. softmax_lse is the
+        natural log-sum-exp, float32 (batch, heads, queries), -infinity for such a row.
+
+    Raises:
+        ArgumentTypeError, InvalidError: as heed.attention().
+        UnsupportedError: qv or a descale is given.
+    """
+    _refuse_more(qv, (q_descale, k_descale, v_descale))
+    q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk)
+    found = _flash.attend(q, k, v, words, want_lse=return_attn_probs)
+    return found if return_attn_probs else found[0]
+
+
+def flash_attn_qkvpacked_func(
+    qkv: Tensor,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    q_descale: Optional[Tensor] = None,
+    k_descale: Optional[Tensor] = None,
+    v_descale: Optional[Tensor] = None,
+    window_size: Sequence[int] = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    deterministic: bool = False,
+    num_heads_q: Optional[int] = None,
+    sm_margin: int = 0,
+    return_attn_probs: bool = False,
+) -> Result:
+    """flash_attn_func() of qkv (batch, sequence, 3, heads, dim), or with num_heads_q of
+    (batch, sequence, query heads + 2 * key/value heads, dim); it is not copied."""
+    if getattr(qkv, "ndim", 5) == 5:
+        q, k, v = _flash.unpack("qkv", qkv, 5, 3)
+    else:
+        whole = _flash.tensor("qkv", qkv, 4)
+        rest = whole.shape[2] - (num_heads_q or 0)
+        if not num_heads_q or rest <= 0 or rest % 2:
+            raise InvalidError(
+                f"num_heads_q: {num_heads_q}, of {whole.shape[2]} heads in all; pass the number of "
+                "query heads, such that as many heads of k as of v are left"
+            )
+        middle = num_heads_q + rest // 2
+        q, k, v = whole[:, :, :num_heads_q], whole[:, :, num_heads_q:middle], whole[:, :, middle:]
+    return flash_attn_func(
+        q,
+        k,
+        v,
+        softmax_scale,
+        causal,
+        None,
+        q_descale,
+        k_descale,
+        v_descale,
+        window_size,
+        attention_chunk,
+        softcap,
+        return_attn_probs=return_attn_probs,
+    )
+
+
+def flash_attn_varlen_func(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    seqused_q: Optional[Tensor] = None,
+    seqused_k: Optional[Tensor] = None,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    qv: Optional[Tensor] = None,
+    q_descale: Optional[Tensor] = None,
+    k_descale: Optional[Tensor] = None,
+    v_descale: Optional[Tensor] = None,
+    window_size: Sequence[int] = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    num_splits: int = 1,
+    pack_gqa: Optional[bool] = None,
+    deterministic: bool = False,
+    sm_margin: int = 0,
+    return_attn_probs: bool = False,
+) -> Result:
+    """flash_attn_func() of sequences of many lengths, one after another in memory.
+
+    One sequence is computed after the other, and the lengths are read on the host, which waits for
+    a GPU: so it is slow for many short sequences, and cannot be captured into a CUDA graph.
+
+    Args:
+        q: (tokens of all queries, heads, dim); float32, float16 or bfloat16.
+        k, v: (tokens of all keys, key/value heads, dim).
+        cu_seqlens_q, cu_seqlens_k: int32, (batch + 1,): where each sequence begins, and the end.
+        max_seqlen_q, max_seqlen_k: they change nothing.
+        seqused_q, seqused_k: int32, (batch,): how many tokens of each sequence count; None: all.
+            Rows of out that do not count are 0.
+
+    The rest is that of flash_attn_func().
+
+    Returns:
+        out (tokens of all queries, heads, dim of v), or (out, softmax_lse), whose softmax_lse is
+        float32 (heads, tokens of all queries).
+
+    Raises:
+        ArgumentTypeError, InvalidError: as heed.attention(), and for bounds that do not rise.
+        UnsupportedError: qv or a descale is given.
+    """
+    _refuse_more(qv, (q_descale, k_descale, v_descale))
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk)
+    found = _flash.attend_varlen(
+        q,
+        k,
+        v,
+        cu_seqlens_q,
+        cu_seqlens_k,
+        words,
+        want_lse=return_attn_probs,
+        used_q=seqused_q,
+        used_k=seqused_k,
+    )
+    return found if return_attn_probs else found[0]
+
+
+def flash_attn_with_kvcache(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Optional[Tensor] = None,
+    v: Optional[Tensor] = None,
+    qv: Optional[Tensor] = None,
+    rotary_cos: Optional[Tensor] = None,
+    rotary_sin: Optional[Tensor] = None,
+    cache_seqlens: Union[int, Tensor, None] = None,
+    cache_batch_idx: Optional[Tensor] = None,
+    cache_leftpad: Optional[Tensor] = None,
+    page_table: Optional[Tensor] = None,
+    cu_seqlens_q: Optional[Tensor] = None,
+    cu_seqlens_k_new: Optional[Tensor] = None,
+    max_seqlen_q: Optional[int] = None,
+    rotary_seqlens: Optional[Tensor] = None,
+    q_descale: Optional[Tensor] = None,
+    k_descale: Optional[Tensor] = None,
+    v_descale: Optional[Tensor] = None,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[int] = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    rotary_interleaved: bool = True,
+    scheduler_metadata: Optional[Tensor] = None,
+    num_splits: int = 0,
+    pack_gqa: Optional[bool] = None,
+    sm_margin: int = 0,
+    return_softmax_lse: bool = False,
+) -> Result:
+    """Attention to a cache of keys and values, after new ones were stored in it, in place.
+
+    The arguments are those of heed.flash_attn.flash_attn_with_kvcache() and of flash_attn_func()
+    here, and rotary_seqlens, int32 (batch,): where rotation begins, in the place of cache_seqlens.
+
+    Raises:
+        ArgumentTypeError, InvalidError: as there.
+        UnsupportedError: a page_table, cu_seqlens_q, cu_seqlens_k_new, qv or a descale is given.
+    """
+    _refuse_more(qv, (q_descale, k_descale, v_descale))
+    _flash.refuse(page_table, name="page_table", remedy="pass caches of (batch, capacity, ...)")
+    for name, x in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k_new", cu_seqlens_k_new)):
+        _flash.refuse(x, name=name, remedy="pass q, k and v of (batch, sequence, ...)")
+    cache = Cache(
+        cache_seqlens,
+        cache_batch_idx,
+        cache_leftpad,
+        rotary_cos,
+        rotary_sin,
+        rotary_interleaved,
+        rotary_seqlens,
+    )
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk)
+    found = _flash.attend_cache(
+        q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
+    )
+    return found if return_softmax_lse else found[0]

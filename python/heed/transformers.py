@@ -1,0 +1,268 @@
+"""heed as an attention implementation of Hugging Face's transformers.
+
+>>> import heed.transformers
+>>> heed.transformers.register()
+>>> model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="heed")
+
+It serves models that take their attention from transformers' AttentionInterface: causal and not,
+grouped heads, sliding windows, softcaps (Gemma 2), sinks (gpt-oss), padding, packed sequences,
+caches, masks and biases of their own. A plain causal mask, a sliding window and padding are handed
+to heed as such; of every other pattern transformers makes a mask of booleans. Tested with
+transformers 5.17. Training is refused, as heed has neither gradients nor dropout yet.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from ._attention import attention
+from ._errors import InvalidError, UnsupportedError
+from .torch import _wants_operator
+
+__all__ = ["attention_forward", "attention_mask", "register"]
+
+
+def _attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    bias: Optional[Tensor],
+    sinks: Optional[Tensor],
+    causal: bool,
+    left: int,
+    softcap: float,
+    scale: Optional[float],
+) -> Tensor:
+    """O as (batch, queries, heads, dim of value), which the models' next step wants. The mask and a
+    window, of left keys before each query, are aligned at the bottom right."""
+    batch, heads, queries, _ = query.shape
+    o = query.new_empty((batch, queries, heads, value.shape[-1]))
+    attention(
+        query,
+        key,
+        value,
+        mask=mask,
+        bias=bias,
+        sinks=sinks,
+        causal="bottom-right" if causal else False,
+        window=(left, None) if left >= 0 else None,
+        align="bottom-right",
+        softcap=softcap,
+        scale=scale,
+        layout="bhsd",
+        out=o.transpose(1, 2),
+    )
+    return o
+
+
+@torch.library.custom_op("heed::transformers_attention", mutates_args=())
+def _operator(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    bias: Optional[Tensor],
+    sinks: Optional[Tensor],
+    causal: bool,
+    left: int,
+    softcap: float,
+    scale: Optional[float],
+) -> Tensor:
+    with torch.no_grad():
+        return _attend(query, key, value, mask, bias, sinks, causal, left, softcap, scale)
+
+
+@_operator.register_fake
+def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
+    batch, heads, queries, _ = query.shape
+    return query.new_empty((batch, queries, heads, value.shape[-1]))
+
+
+def _window_of(module: Any, given: Optional[int]) -> Optional[int]:
+    """The sliding window of a layer: as the model passes it, or as its config has it."""
+    if given is not None:
+        return given
+    config, index = getattr(module, "config", None), getattr(module, "layer_idx", None)
+    types = getattr(config, "layer_types", None)
+    if types and isinstance(index, int) and index < len(types):
+        if types[index] == "sliding_attention":
+            window: Optional[int] = getattr(config, "sliding_window", None)
+            return window
+    return None
+
+
+def _of_one_type(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, ...]:
+    """In autocast's type, else in value's: rotary embeddings may have made float32 of the others."""
+    kind = value.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else value.dtype
+    return tuple(x if x.dtype is dtype else x.to(dtype) for x in (query, key, value))
+
+
+def _split(mask: Optional[Tensor], more: Optional[Tensor]) -> Tuple[Any, Any]:
+    """A mask of booleans, and a bias, of a mask that is either and of a further bias."""
+    shown, bias = (mask, more) if mask is None or mask.dtype is torch.bool else (None, mask)
+    if bias is not None and bias is not more and more is not None:
+        bias = bias + more
+    # Such as T5's bias, in which heads are innermost.
+    return _rows(shown), _rows(bias)
+
+
+def _rows(x: Optional[Tensor]) -> Optional[Tensor]:
+    return x if x is None or x.stride(-1) == 1 else x.contiguous()
+
+
+def attention_forward(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Optional[Tensor],
+    dropout: float = 0.0,
+    scaling: Optional[float] = None,
+    sliding_window: Optional[int] = None,
+    softcap: Optional[float] = None,
+    s_aux: Optional[Tensor] = None,
+    is_causal: Optional[bool] = None,
+    position_bias: Optional[Tensor] = None,
+    **words: Any,
+) -> Tuple[Tensor, None]:
+    """The attention of a layer, as transformers' AttentionInterface calls it.
+
+    Args:
+        module: the layer, whose own is_causal counts unless the argument is given.
+        query: (batch, heads, queries, dim); float32, float16 or bfloat16.
+        key, value: (batch, key/value heads, keys, dim), heads unrepeated. Under autocast all are
+            taken in its type, else in that of value.
+        attention_mask: None, or (batch, keys) of booleans, False for padding: the causal mask and
+            the window are applied besides. Of four dimensions, booleans or numbers that are added,
+            it says all.
+        dropout: 0.0.
+        scaling: None: 1 / sqrt(dim).
+        sliding_window: keys that a query sees, itself included.
+        softcap: a logit t becomes softcap * tanh(t / softcap).
+        s_aux: (heads,): sinks, one more logit of each head in the softmax's denominator.
+        position_bias: (1 or batch, heads, queries, keys), added to the logits.
+        words: others are not looked at.
+
+    Returns:
+        (batch, queries, heads, dim of value), and None in the place of weights.
+
+    Raises:
+        UnsupportedError: dropout is not 0.
+        InvalidError, ArgumentTypeError: as heed.attention(); a tensor requires a gradient.
+    """
+    if dropout:
+        raise UnsupportedError(f"dropout: {dropout}, and heed has no dropout; call model.eval()")
+    if words.get("output_attentions"):
+        warnings.warn("heed returns no attention weights; use attn_implementation='eager' for them")
+    if is_causal is None:
+        is_causal = bool(getattr(module, "is_causal", True))
+    causal, left, mask = False, -1, attention_mask
+    if mask is None or mask.dim() == 2:
+        causal = is_causal and query.shape[2] > 1
+        window = _window_of(module, sliding_window) if is_causal else None
+        left = window - 1 if window else -1
+        mask = None if mask is None else mask[:, None, None, :]
+    elif mask.dim() != 4:
+        raise InvalidError(
+            f"attention_mask: shape is {tuple(mask.shape)}; pass (batch, keys) of booleans, or four "
+            "dimensions"
+        )
+    mask, bias = _split(mask, position_bias)
+    sinks = None if s_aux is None else s_aux.detach().float()
+    tensors = _of_one_type(query, key, value)
+    call: Callable[..., Tensor] = _operator if _wants_operator(*tensors) else _attend
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        raise UnsupportedError(
+            "query, key or value requires a gradient, which heed does not compute yet; call the "
+            "model under torch.no_grad(), or train with attn_implementation='sdpa'"
+        )
+    o = call(*tensors, mask, bias, sinks, causal, left, softcap or 0.0, scaling)
+    return o, None
+
+
+def _plain_window(mask_function: Any, local_size: Optional[int]) -> bool:
+    """Is a mask function of transformers a causal one, or one with a sliding window of local_size
+    and nothing else? Where it cannot be told, it is not."""
+    from transformers import masking_utils
+
+    causal = masking_utils.causal_mask_function
+    if local_size is None:
+        return mask_function is causal
+    try:
+        (parts,) = (cell.cell_contents for cell in mask_function.__closure__)
+        overlay, other = parts
+        (window,) = (cell.cell_contents for cell in overlay.__closure__)
+    except (AttributeError, TypeError, ValueError):
+        return False
+    name = getattr(overlay, "__qualname__", "")
+    return other is causal and name.startswith("sliding_window_overlay.") and window == local_size
+
+
+def attention_mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: "int | Tensor" = 0,
+    kv_offset: int = 0,
+    mask_function: Any = None,
+    attention_mask: Optional[Tensor] = None,
+    local_size: Optional[int] = None,
+    allow_is_causal_skip: bool = True,
+    **words: Any,
+) -> Optional[Tensor]:
+    """The mask of a forward pass, as transformers' AttentionMaskInterface asks for it.
+
+    Returns:
+        None for a causal mask, with a sliding window or without, whose last query stands at the
+        last key; (batch, keys) of booleans if there is padding besides; else what transformers'
+        sdpa_mask() returns: (batch, 1, queries, keys) of booleans, or None for a mask that shows
+        all.
+    """
+    from transformers import masking_utils
+
+    mask_function = mask_function or masking_utils.causal_mask_function
+    plain = (
+        allow_is_causal_skip
+        and not torch.compiler.is_compiling()
+        and isinstance(q_offset, int)
+        and q_offset + q_length == kv_offset + kv_length
+        and _plain_window(mask_function, local_size)
+    )
+    if not plain:
+        mask: Optional[Tensor] = masking_utils.sdpa_mask(
+            batch_size=batch_size,
+            q_length=q_length,
+            kv_length=kv_length,
+            q_offset=q_offset,
+            kv_offset=kv_offset,
+            mask_function=mask_function,
+            attention_mask=attention_mask,
+            local_size=local_size,
+            allow_is_causal_skip=False,
+            **words,
+        )
+        return mask
+    if attention_mask is None:
+        return None
+    padding = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset)
+    padding = padding[:, kv_offset : kv_offset + kv_length].bool()
+    return None if bool(padding.all()) else padding
+
+
+def register(name: str = "heed") -> None:
+    """Make attn_implementation=name known to transformers, for models that are made or loaded
+    afterwards, and for model.set_attn_implementation(name).
+
+    Raises:
+        ImportError: transformers is not installed.
+    """
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(name, attention_forward)
+    AttentionMaskInterface.register(name, attention_mask)

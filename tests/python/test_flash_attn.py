@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""heed.flash_attn and heed.flash_attn_3 beside the formula in float32, on a CPU, or on a GPU if torch has one.
+
+    test_flash_attn.py
+
+python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exits with 77 where there
+is no torch.
+"""
+
+import inspect
+import math
+import pathlib
+import sys
+import unittest
+
+try:
+    import torch
+except ImportError as missing:
+    print(f"SKIPPED: {missing}")
+    sys.exit(77)
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+import heed  # noqa: E402
+from heed import flash_attn, flash_attn_3  # noqa: E402
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# FlashAttention's own bound: an error of twice that of the same formula in the tensors' type.
+BOUND = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+
+def formula(q, k, v, scale=None, causal=False, window=(-1, -1), softcap=0.0, slopes=None, chunk=0):
+    """O and LSE in float32 of (batch, sequence, heads, dim), as FlashAttention defines them."""
+    q, k, v = (x.float().transpose(1, 2) for x in (q, k, v))
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    queries, keys = q.shape[2], k.shape[2]
+    t = q @ k.transpose(2, 3) * (q.shape[3] ** -0.5 if scale is None else scale)
+    if softcap > 0:
+        t = softcap * torch.tanh(t / softcap)
+    p = torch.arange(queries, device=q.device)[:, None] + keys - queries
+    j = torch.arange(keys, device=q.device)
+    if slopes is not None:
+        t = t - slopes.reshape(-1, slopes.shape[-1], 1, 1) * (p - j).abs()
+    seen = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
+    left, right = window
+    if causal:
+        right = 0
+    if left >= 0:
+        seen &= j >= p - left
+    if right >= 0:
+        seen &= j <= p + right
+    if chunk:
+        seen &= torch.div(j, chunk, rounding_mode="floor") == torch.div(p, chunk, rounding_mode="floor")
+    t = t.masked_fill(~seen, -math.inf)
+    o = torch.nan_to_num(torch.softmax(t, -1)) @ v
+    return o.transpose(1, 2), torch.logsumexp(t, -1)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def draw(self, *shape, dtype=torch.float32):
+        return torch.randn(*shape, device=DEVICE).to(dtype)
+
+    def near(self, mine, wanted, bound=2e-5):
+        self.assertEqual(mine.shape, wanted.shape)
+        same = torch.isinf(wanted) & (mine.float() == wanted)
+        self.assertTrue((torch.isfinite(mine) | same).all())
+        error = (mine.float() - wanted).abs() / (1 + wanted.abs())
+        self.assertLess(error[~same].max().item() if (~same).any() else 0.0, bound)
+
+    def fa2_lse(self, lse, slopes=None, causal_alone=False, keys=0):
+        """As FlashAttention-2 has it."""
+        if slopes is not None and causal_alone:
+            p = torch.arange(lse.shape[2], device=lse.device) + keys - lse.shape[2]
+            lse = lse + slopes.reshape(-1, slopes.shape[-1], 1) * p
+        return lse.masked_fill(torch.isneginf(lse), math.inf)
+
+
+class Signatures(unittest.TestCase):
+    """Names and order, as of FlashAttention 2.8.4 and of hopper/."""
+
+    def names(self, function):
+        return " ".join(inspect.signature(function).parameters)
+
+    def test_they_are_those(self):
+        last = "softmax_scale causal window_size softcap alibi_slopes deterministic return_attn_probs"
+        self.assertEqual(self.names(flash_attn.flash_attn_func), f"q k v dropout_p {last}")
+        self.assertEqual(self.names(flash_attn.flash_attn_qkvpacked_func), f"qkv dropout_p {last}")
+        self.assertEqual(self.names(flash_attn.flash_attn_kvpacked_func), f"q kv dropout_p {last}")
+        bounds = "cu_seqlens_q cu_seqlens_k max_seqlen_q max_seqlen_k"
+        self.assertEqual(self.names(flash_attn.flash_attn_varlen_func), f"q k v {bounds} dropout_p {last} block_table")
+        self.assertEqual(self.names(flash_attn.flash_attn_varlen_kvpacked_func), f"q kv {bounds} dropout_p {last}")
+        self.assertEqual(self.names(flash_attn.flash_attn_varlen_qkvpacked_func),
+                         f"qkv cu_seqlens max_seqlen dropout_p {last}")
+        self.assertEqual(self.names(flash_attn.flash_attn_with_kvcache),
+                         "q k_cache v_cache k v rotary_cos rotary_sin cache_seqlens cache_batch_idx cache_leftpad "
+                         "block_table softmax_scale causal window_size softcap rotary_interleaved alibi_slopes "
+                         "num_splits return_softmax_lse")
+        scales = "q_descale k_descale v_descale"
+        middle = f"qv {scales} window_size attention_chunk softcap num_splits pack_gqa deterministic sm_margin"
+        self.assertEqual(self.names(flash_attn_3.flash_attn_func),
+                         f"q k v softmax_scale causal {middle} return_attn_probs")
+        self.assertEqual(self.names(flash_attn_3.flash_attn_varlen_func),
+                         f"q k v {bounds} seqused_q seqused_k softmax_scale causal {middle} return_attn_probs")
+        self.assertEqual(self.names(flash_attn_3.flash_attn_qkvpacked_func),
+                         f"qkv softmax_scale causal {scales} window_size attention_chunk softcap deterministic "
+                         "num_heads_q sm_margin return_attn_probs")
+        self.assertEqual(self.names(flash_attn_3.flash_attn_with_kvcache),
+                         "q k_cache v_cache k v qv rotary_cos rotary_sin cache_seqlens cache_batch_idx cache_leftpad "
+                         "page_table cu_seqlens_q cu_seqlens_k_new max_seqlen_q rotary_seqlens "
+                         f"{scales} softmax_scale causal window_size attention_chunk softcap rotary_interleaved "
+                         "scheduler_metadata num_splits pack_gqa sm_margin return_softmax_lse")
+
+
+class Dense(Case):
+    def words(self):
+        slopes = torch.rand(4, device=DEVICE)
+        each = torch.rand(2, 4, device=DEVICE)
+        yield {}
+        yield {"causal": True}
+        yield {"softmax_scale": 0.3}
+        for window in ((3, 0), (5, 2), (-1, 4), (6, -1), (0, 0)):
+            yield {"window_size": window}
+            yield {"window_size": window, "causal": True}
+        yield {"softcap": 3.0, "causal": True}
+        yield {"alibi_slopes": slopes}
+        yield {"alibi_slopes": each, "causal": True}
+        yield {"alibi_slopes": slopes, "causal": True, "window_size": (7, -1)}
+
+    def test_words_of_2(self):
+        for queries, keys in ((17, 17), (9, 30), (30, 9), (1, 20)):
+            q, k, v = self.draw(2, queries, 4, 16), self.draw(2, keys, 2, 16), self.draw(2, keys, 2, 24)
+            for words in self.words():
+                with self.subTest(queries=queries, keys=keys, words=list(words)):
+                    slopes, window = words.get("alibi_slopes"), words.get("window_size", (-1, -1))
+                    causal = words.get("causal", False)
+                    o, lse = formula(q, k, v, words.get("softmax_scale"), causal, window,
+                                     words.get("softcap", 0.0), slopes)
+                    mine, own, nothing = flash_attn.flash_attn_func(q, k, v, **words, return_attn_probs=True)
+                    self.near(mine, o)
+                    self.near(own, self.fa2_lse(lse, slopes, causal and window[0] < 0, keys), 1e-4)
+                    self.assertEqual(nothing.numel(), 0)
+                    self.near(flash_attn.flash_attn_func(q, k, v, **words), o)
+
+    def test_types(self):
+        for dtype, bound in BOUND.items():
+            q, k, v = (self.draw(2, 33, 4, 32, dtype=dtype) for _ in range(3))
+            o = flash_attn.flash_attn_func(q, k, v, causal=True)
+            self.assertIs(o.dtype, dtype)
+            self.near(o, formula(q, k, v, causal=True)[0], bound)
+
+    def test_packed(self):
+        qkv = self.draw(2, 9, 3, 4, 16)
+        o = formula(*qkv.unbind(2), causal=True)[0]
+        self.near(flash_attn.flash_attn_qkvpacked_func(qkv, 0.0, None, True), o)
+        self.near(flash_attn_3.flash_attn_qkvpacked_func(qkv, None, True), o)
+        q, kv = self.draw(2, 9, 4, 16), self.draw(2, 12, 2, 2, 16)
+        self.near(flash_attn.flash_attn_kvpacked_func(q, kv, causal=True), formula(q, *kv.unbind(2), causal=True)[0])
+        flat = self.draw(2, 9, 8, 16)
+        self.near(flash_attn_3.flash_attn_qkvpacked_func(flat, num_heads_q=4),
+                  formula(flat[:, :, :4], flat[:, :, 4:6], flat[:, :, 6:])[0])
+
+    def test_words_of_3(self):
+        q, k, v = self.draw(2, 30, 4, 16), self.draw(2, 40, 2, 16), self.draw(2, 40, 2, 16)
+        for words, own in (({}, {}), ({"causal": True}, {"causal": True}),
+                           ({"attention_chunk": 7, "causal": True}, {"chunk": 7, "causal": True}),
+                           ({"softcap": 2.0, "window_size": (4, 4)}, {"softcap": 2.0, "window": (4, 4)})):
+            o, lse = formula(q, k, v, **own)
+            mine, log = flash_attn_3.flash_attn_func(q, k, v, **words, return_attn_probs=True)
+            self.near(mine, o)
+            self.near(log, lse, 1e-4)
+        _, log = flash_attn_3.flash_attn_func(k, q[:, :, :2], q[:, :, :2], causal=True, return_attn_probs=True)
+        self.assertTrue(torch.isneginf(log[:, :, :10]).all())
+
+    def test_odd_arguments(self):
+        q, k, v = (self.draw(2, 9, 4, 16) for _ in range(3))
+        wanted = formula(q, k, v, window=(2, 1))[0]
+        self.near(flash_attn.flash_attn_func(q, k, v, window_size=torch.tensor([2, 1])), wanted)
+        self.near(flash_attn.flash_attn_func(q, k, v, window_size=[2, 1], deterministic=True), wanted)
+        thin = self.draw(2, 9, 4, 32)[..., ::2]
+        self.near(flash_attn.flash_attn_func(thin, k, v), formula(thin, k, v)[0])
+        o, lse, _ = flash_attn.flash_attn_func(q, k[:, :0], v[:, :0], return_attn_probs=True)
+        self.assertTrue((o == 0).all() and torch.isposinf(lse).all())
+
+
+class Varlen(Case):
+    def test_sequences(self):
+        lengths_q, lengths_k = [5, 0, 9, 1], [7, 3, 9, 0]
+        cu_q = torch.tensor([0, 5, 5, 14, 15], dtype=torch.int32, device=DEVICE)
+        cu_k = torch.tensor([0, 7, 10, 19, 19], dtype=torch.int32, device=DEVICE)
+        q, k, v = self.draw(15, 4, 16), self.draw(19, 2, 16), self.draw(19, 2, 16)
+        slopes = torch.rand(4, 4, device=DEVICE)
+        for words in ({}, {"causal": True}, {"window_size": (2, 1)}, {"alibi_slopes": slopes}):
+            o, lse, _ = flash_attn.flash_attn_varlen_func(q, k, v, cu_q, cu_k, 9, 9, **words, return_attn_probs=True)
+            self.assertEqual(lse.shape, (4, 15))
+            for b, (n, m) in enumerate(zip(lengths_q, lengths_k)):
+                i, j = cu_q[b].item(), cu_k[b].item()
+                own = [q[None, i:i + n], k[None, j:j + m], v[None, j:j + m]]
+                one = dict(words)
+                if "alibi_slopes" in one:
+                    one["alibi_slopes"] = slopes[b]
+                if n:
+                    wanted = flash_attn.flash_attn_func(*own, **one, return_attn_probs=True)
+                    self.near(o[None, i:i + n], wanted[0])
+                    self.near(lse[None, :, i:i + n], wanted[1])
+        kv, qkv = torch.stack([k, v], 1), self.draw(15, 3, 4, 16)
+        self.near(flash_attn.flash_attn_varlen_kvpacked_func(q, kv, cu_q, cu_k, 9, 9),
+                  flash_attn.flash_attn_varlen_func(q, k, v, cu_q, cu_k, 9, 9))
+        self.near(flash_attn.flash_attn_varlen_qkvpacked_func(qkv, cu_q, 9, causal=True),
+                  flash_attn.flash_attn_varlen_func(*qkv.unbind(1), cu_q, cu_q, 9, 9, causal=True))
+
+    def test_used(self):
+        cu = torch.tensor([0, 8, 16], dtype=torch.int32, device=DEVICE)
+        used_q, used_k = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in ([3, 8], [8, 5]))
+        q, k, v = (self.draw(16, 4, 16) for _ in range(3))
+        o, lse = flash_attn_3.flash_attn_varlen_func(q, k, v, cu, cu, 8, 8, used_q, used_k, causal=True,
+                                                     return_attn_probs=True)
+        first = formula(q[None, :3], k[None, :8], v[None, :8], causal=True)
+        self.near(o[None, :3], first[0])
+        self.near(lse[None, :, :3], first[1])
+        self.near(o[None, 8:], formula(q[None, 8:], k[None, 8:13], v[None, 8:13], causal=True)[0])
+        self.assertTrue((o[3:8] == 0).all() and torch.isneginf(lse[:, 3:8]).all())
+
+
+class Caches(Case):
+    def setUp(self):
+        super().setUp()
+        self.q, self.new_k, self.new_v = self.draw(2, 3, 4, 32), self.draw(2, 3, 2, 32), self.draw(2, 3, 2, 32)
+        self.k, self.v = self.draw(3, 40, 2, 32), self.draw(3, 40, 2, 32)
+        self.lengths = torch.tensor([7, 20], dtype=torch.int32, device=DEVICE)
+
+    def test_lengths(self):
+        q, k, v = self.q, self.k, self.v
+        for lengths in (self.lengths, 9):
+            for words in ({}, {"causal": True}, {"window_size": (4, 0)}, {"causal": True, "softcap": 2.0}):
+                for module, empty in ((flash_attn, math.inf), (flash_attn_3, -math.inf)):
+                    o, lse = module.flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths, **words,
+                                                            return_softmax_lse=True)
+                    for b in range(2):
+                        n = lengths if isinstance(lengths, int) else lengths[b].item()
+                        own = {("window" if x == "window_size" else x): y for x, y in words.items()}
+                        wanted = formula(q[b:b + 1], k[b:b + 1, :n], v[b:b + 1, :n], **own)
+                        self.near(o[b:b + 1], wanted[0])
+                        self.near(lse[b:b + 1], wanted[1].masked_fill(torch.isneginf(wanted[1]), empty), 1e-4)
+        self.near(flash_attn.flash_attn_with_kvcache(q, k, v), formula(q, k[:2], v[:2])[0])
+
+    def turned(self, x, at, interleaved):
+        """The rotary embedding, element for element."""
+        y, half = x.clone(), self.cos.shape[1]
+        for c in range(half):
+            i, j = (2 * c, 2 * c + 1) if interleaved else (c, c + half)
+            cos, sin = self.cos[at, c].unsqueeze(-1), self.sin[at, c].unsqueeze(-1)
+            y[..., i] = x[..., i] * cos - x[..., j] * sin
+            y[..., j] = x[..., i] * sin + x[..., j] * cos
+        return y
+
+    def test_new_keys(self):
+        angle = torch.rand(60, 8, device=DEVICE) * 6
+        self.cos, self.sin = angle.cos(), angle.sin()
+        for rotary in (None, True, False):
+            for causal in (False, True):
+                k, v, wanted_k, wanted_v = self.k.clone(), self.v.clone(), self.k.clone(), self.v.clone()
+                words = {}
+                if rotary is not None:
+                    words = {"rotary_cos": self.cos, "rotary_sin": self.sin, "rotary_interleaved": rotary}
+                o = flash_attn.flash_attn_with_kvcache(self.q, k, v, self.new_k, self.new_v, causal=causal,
+                                                       cache_seqlens=self.lengths, **words)
+                for b, n in enumerate(self.lengths.tolist()):
+                    at = torch.arange(n, n + 3, device=DEVICE)
+                    new, q = self.new_k[b], self.q[b]
+                    if rotary is not None:
+                        new = self.turned(new, at, rotary)
+                        q = self.turned(q, at if causal else torch.full_like(at, n), rotary)
+                    wanted_k[b, n:n + 3], wanted_v[b, n:n + 3] = new, self.new_v[b]
+                    self.near(o[b:b + 1], formula(q[None], wanted_k[b:b + 1, :n + 3], wanted_v[b:b + 1, :n + 3],
+                                                  causal=causal)[0])
+                self.near(k, wanted_k)
+                self.assertTrue(torch.equal(v, wanted_v))
+
+    def test_other_elements(self):
+        idx = torch.tensor([2, 0], dtype=torch.int32, device=DEVICE)
+        k, v = self.k.clone(), self.v.clone()
+        o = flash_attn_3.flash_attn_with_kvcache(self.q, k, v, self.new_k, self.new_v, cache_seqlens=self.lengths,
+                                                 cache_batch_idx=idx, causal=True)
+        for b, (n, at) in enumerate(zip(self.lengths.tolist(), idx.tolist())):
+            self.assertTrue(torch.equal(k[at, n:n + 3], self.new_k[b]))
+            self.near(o[b:b + 1], formula(self.q[b:b + 1], k[at:at + 1, :n + 3], v[at:at + 1, :n + 3], causal=True)[0])
+        self.assertTrue(torch.equal(k[1], self.k[1]))
+
+    def test_leftpad(self):
+        pad = torch.tensor([2, 5], dtype=torch.int32, device=DEVICE)
+        for words in ({"causal": True}, {}):
+            o, lse = flash_attn.flash_attn_with_kvcache(self.q, self.k, self.v, cache_seqlens=self.lengths,
+                                                        cache_leftpad=pad, **words, return_softmax_lse=True)
+            for b, (n, first) in enumerate(zip(self.lengths.tolist(), pad.tolist())):
+                wanted = formula(self.q[b:b + 1], self.k[b:b + 1, first:n], self.v[b:b + 1, first:n], **words)
+                self.near(o[b:b + 1], wanted[0])
+                self.near(lse[b:b + 1], wanted[1], 1e-4)
+
+
+class Mistakes(Case):
+    def test_arguments(self):
+        q = self.draw(2, 9, 4, 16)
+        cu = torch.tensor([0, 5, 9], dtype=torch.int32)
+        x = self.draw(9, 4, 16)
+        two, three = flash_attn, flash_attn_3
+        unsupported, invalid, wrong = heed.UnsupportedError, heed.InvalidError, heed.ArgumentTypeError
+        rows = (
+            (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_func(q, q, q, 0.1)),
+            (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, 0.1)),
+            (unsupported, "block_table", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, block_table=cu)),
+            (unsupported, "block_table", lambda: two.flash_attn_with_kvcache(q, q, q, block_table=cu)),
+            (unsupported, "page_table", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=cu)),
+            (unsupported, "cu_seqlens_q", lambda: three.flash_attn_with_kvcache(q, q, q, cu_seqlens_q=cu)),
+            (unsupported, "qv", lambda: three.flash_attn_func(q, q, q, qv=q)),
+            (unsupported, "k_descale", lambda: three.flash_attn_func(q, q, q, k_descale=q)),
+            (wrong, "k: int is no torch.Tensor", lambda: two.flash_attn_func(q, 3, q)),
+            (invalid, "q: shape is", lambda: two.flash_attn_func(q[0], q, q)),
+            (invalid, "its third size from the end must be 3", lambda: two.flash_attn_qkvpacked_func(q[None])),
+            (invalid, "num_heads_q", lambda: three.flash_attn_qkvpacked_func(q)),
+            (invalid, "window_size", lambda: two.flash_attn_func(q, q, q, window_size=(1,))),
+            (invalid, "does not rise", lambda: two.flash_attn_varlen_func(x, x, x, cu.flip(0), cu, 5, 5)),
+            (invalid, "does not rise", lambda: two.flash_attn_varlen_func(x, x, x, cu + 1, cu, 5, 5)),
+            (invalid, "cu_seqlens_k: it has 2", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu[:2], 5, 5)),
+            (wrong, "cu_seqlens_q: pass", lambda: two.flash_attn_varlen_func(x, x, x, [0, 9], cu, 5, 5)),
+            (invalid, "v: it has 8", lambda: two.flash_attn_varlen_func(x, x, x[1:], cu, cu, 5, 5)),
+            (invalid, "seqused_k", lambda: three.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, None, cu)),
+            (invalid, "cache_seqlens: 10", lambda: two.flash_attn_with_kvcache(q, q, q, cache_seqlens=10)),
+            (invalid, "cache_seqlens: None", lambda: two.flash_attn_with_kvcache(q, q, q, q, q)),
+            (wrong, "cache_seqlens: list", lambda: two.flash_attn_with_kvcache(q, q, q, cache_seqlens=[1, 2])),
+            (invalid, "cache_seqlens: shape", lambda: two.flash_attn_with_kvcache(q, q, q, cache_seqlens=cu)),
+            (invalid, "k: k and v", lambda: two.flash_attn_with_kvcache(q, q, q, q, cache_seqlens=1)),
+            (invalid, "rotary_cos", lambda: two.flash_attn_with_kvcache(q, q, q, rotary_cos=q)),
+        )
+        for error, part, call in rows:
+            with self.subTest(part=part):
+                with self.assertRaisesRegex(error, part):
+                    call()
+        if DEVICE == "cpu":
+            with self.assertRaisesRegex(invalid, "k: 9 new keys after 1 are beyond the cache's 9"):
+                two.flash_attn_with_kvcache(q, q, q, q, q, cache_seqlens=1)
+        wanting = q.clone().requires_grad_()
+        with self.assertRaisesRegex(invalid, "requires a gradient"):
+            two.flash_attn_func(wanting, q, q)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""heed.transformers beside transformers' own eager attention, of small models with random weights, on a
+CPU, or on a GPU if torch has one.
+
+    test_transformers.py
+
+python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exits with 77 where there
+is no torch or no transformers.
+"""
+
+import copy
+import os
+import pathlib
+import shutil
+import sys
+import unittest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+try:
+    import torch
+    import transformers
+    from transformers import AttentionInterface  # noqa: F401
+except ImportError as missing:
+    print(f"SKIPPED: {missing}")
+    sys.exit(77)
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+import heed.torch  # noqa: E402
+import heed.transformers  # noqa: E402
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+transformers.logging.set_verbosity_error()
+heed.transformers.register()
+
+SMALL = {
+    "vocab_size": 99, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4,
+    "num_attention_heads": 4, "max_position_embeddings": 128,
+}
+DECODERS = {
+    "llama": lambda: transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(**SMALL, num_key_value_heads=2)),
+    "mistral": lambda: transformers.MistralForCausalLM(
+        transformers.MistralConfig(**SMALL, num_key_value_heads=2, sliding_window=7)),
+    "gemma2": lambda: transformers.Gemma2ForCausalLM(
+        transformers.Gemma2Config(**SMALL, num_key_value_heads=2, head_dim=16, sliding_window=7,
+                                  attn_logit_softcapping=2.0, query_pre_attn_scalar=16)),
+    "gpt_oss": lambda: transformers.GptOssForCausalLM(
+        transformers.GptOssConfig(**SMALL, num_key_value_heads=2, head_dim=16, sliding_window=7,
+                                  num_local_experts=2, num_experts_per_tok=1)),
+}
+
+
+def both(make):
+    """A model with eager attention, and a copy of it with heed's."""
+    torch.manual_seed(0)
+    eager = make().eval().to(DEVICE)
+    for name, weight in eager.named_parameters():
+        if name.endswith("sinks"):
+            torch.nn.init.normal_(weight)
+    eager.set_attn_implementation("eager")
+    mine = copy.deepcopy(eager)
+    mine.set_attn_implementation("heed")
+    return eager, mine
+
+
+def tokens(*shape):
+    return torch.randint(5, 99, shape, device=DEVICE)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+        heed.torch.report(clear=True)
+        grad = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+        self.addCleanup(torch.set_grad_enabled, grad)
+
+    def near(self, mine, wanted, seen=None):
+        error = (mine.float() - wanted.float()).abs()
+        if seen is not None:  # outputs of padding are nobody's
+            error = error[seen.bool()]
+        self.assertLess(error.max().item() / wanted.abs().max().item(), 1e-4)
+
+    def problems(self):
+        return " ".join(row.problem for row in heed.torch.report())
+
+
+class Decoders(Case):
+    def test_whole_sequences(self):
+        for name, make in DECODERS.items():
+            with self.subTest(model=name):
+                eager, mine = both(make)
+                x = tokens(2, 19)
+                self.near(mine(x).logits, eager(x).logits)
+                self.near(mine(x[:, :1]).logits, eager(x[:, :1]).logits)
+        problems = self.problems()
+        for word in ("causal", "window=6:", "softcap=2", "sinks=", "h4/2"):
+            self.assertIn(word, problems)
+        self.assertNotIn("shown=", problems)  # none of these needs a mask of booleans
+
+    def test_padding(self):
+        for name, make in DECODERS.items():
+            eager, mine = both(make)
+            x = tokens(3, 17)
+            for side in ("left", "right"):
+                with self.subTest(model=name, side=side):
+                    seen = torch.ones_like(x)
+                    for row, n in enumerate((0, 5, 11)):
+                        seen[row, slice(0, n) if side == "left" else slice(17 - n, 17)] = 0
+                    self.near(mine(x, attention_mask=seen).logits, eager(x, attention_mask=seen).logits, seen)
+
+    def test_generation(self):
+        for name, make in DECODERS.items():
+            eager, mine = both(make)
+            x = tokens(2, 9)
+            seen = torch.ones_like(x)
+            seen[1, :4] = 0
+            for words in ({}, {"cache_implementation": "static"}):
+                for mask in (torch.ones_like(x), seen):
+                    with self.subTest(model=name, padded=mask is seen, **words):
+                        words.update(attention_mask=mask, max_new_tokens=12, do_sample=False,
+                                     output_logits=True, return_dict_in_generate=True, pad_token_id=0,
+                                     eos_token_id=None, disable_compile=True)
+                        one, two = mine.generate(x, **words), eager.generate(x, **words)
+                        self.assertEqual(one.sequences.tolist(), two.sequences.tolist())
+                        self.near(torch.stack(one.logits), torch.stack(two.logits))
+
+    def test_chunks_of_a_prompt(self):
+        """Several queries after a cache: the mask begins at the bottom right."""
+        for name, make in DECODERS.items():
+            with self.subTest(model=name):
+                eager, mine = both(make)
+                x = tokens(2, 21)
+                one = mine(x[:, :13], use_cache=True)
+                self.near(mine(x[:, 13:], past_key_values=one.past_key_values).logits, eager(x).logits[:, 13:])
+
+    def test_packed(self):
+        for name, make in DECODERS.items():
+            with self.subTest(model=name):
+                eager, mine = both(make)
+                x = tokens(1, 20)
+                at = torch.cat([torch.arange(8), torch.arange(12)])[None].to(DEVICE)
+                self.near(mine(x, position_ids=at).logits, eager(x, position_ids=at).logits)
+
+    def test_masks_of_four_dimensions(self):
+        eager, mine = both(DECODERS["llama"])
+        x = tokens(2, 9)
+        shown = torch.rand(2, 1, 9, 9, device=DEVICE) < 0.6
+        shown |= torch.eye(9, dtype=torch.bool, device=DEVICE)
+        added = torch.randn(2, 1, 9, 9, device=DEVICE)
+        self.near(mine(x, attention_mask=added).logits, eager(x, attention_mask=added).logits)
+        added = torch.zeros(2, 1, 9, 9, device=DEVICE).masked_fill(~shown, torch.finfo(torch.float32).min)
+        self.near(mine(x, attention_mask=shown).logits, eager(x, attention_mask=added).logits)
+
+    def test_half_precision(self):
+        eager, mine = both(DECODERS["llama"])
+        x = tokens(2, 19)
+        wanted = eager(x).logits
+        for dtype, bound in ((torch.float16, 5e-3), (torch.bfloat16, 5e-2)):
+            off = (mine.to(dtype)(x).logits.float() - wanted).norm() / wanted.norm()
+            self.assertLess(off.item(), bound)
+
+    def test_autocast(self):
+        eager, mine = both(DECODERS["gemma2"])
+        x = tokens(2, 19)
+        wanted = eager(x).logits
+        with torch.autocast(DEVICE, torch.bfloat16):
+            off = (mine(x).logits.float() - wanted).norm() / wanted.norm()
+        self.assertLess(off.item(), 5e-2)
+        self.assertIn("bf16", self.problems())
+
+    def test_compile(self):
+        eager, mine = both(DECODERS["gemma2"])
+        x = tokens(2, 19)
+        compiled = torch.compile(mine, backend="aot_eager")
+        self.near(compiled(x).logits, eager(x).logits)
+        self.near(compiled(x[:, :11]).logits, eager(x[:, :11]).logits)
+
+
+    @unittest.skipUnless(DEVICE == "cuda" and shutil.which("gcc"), "no GPU, or no compiler for torch.compile")
+    def test_compiled_generation(self):
+        """A static cache, for which transformers compiles the model and captures CUDA graphs."""
+        eager, mine = both(DECODERS["llama"])
+        x = tokens(2, 9)
+        words = {"max_new_tokens": 12, "do_sample": False, "pad_token_id": 0, "eos_token_id": None,
+                 "attention_mask": torch.ones_like(x)}
+        one = mine.generate(x, cache_implementation="static", **words)
+        self.assertEqual(one.tolist(), eager.generate(x, **words).tolist())
+
+
+class Encoders(Case):
+    def test_bert(self):
+        eager, mine = both(lambda: transformers.BertModel(transformers.BertConfig(**SMALL)))
+        x = tokens(3, 17)
+        seen = torch.ones_like(x)
+        seen[1, 9:] = 0
+        self.near(mine(x).last_hidden_state, eager(x).last_hidden_state)
+        self.near(mine(x, attention_mask=seen).last_hidden_state,
+                  eager(x, attention_mask=seen).last_hidden_state, seen)
+        self.assertNotIn("causal", self.problems())
+
+    def test_modernbert(self):
+        make = getattr(transformers, "ModernBertModel", None)
+        if make is None:
+            self.skipTest("no ModernBERT")
+        words = dict(SMALL, global_attn_every_n_layers=2, local_attention=8, pad_token_id=0, bos_token_id=1,
+                     eos_token_id=2, cls_token_id=1, sep_token_id=2)
+        eager, mine = both(lambda: make(transformers.ModernBertConfig(**words)))
+        x = tokens(2, 33)
+        self.near(mine(x).last_hidden_state, eager(x).last_hidden_state)
+
+    def test_bart(self):
+        """Attention of a decoder to an encoder."""
+        words = {"vocab_size": 99, "d_model": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 96,
+                 "decoder_ffn_dim": 96, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        eager, mine = both(lambda: transformers.BartModel(transformers.BartConfig(**words)))
+        x, y = tokens(2, 19), tokens(2, 7)
+        seen = torch.ones_like(x)
+        seen[1, 11:] = 0
+        for mask in (None, seen):
+            self.near(mine(x, attention_mask=mask, decoder_input_ids=y).last_hidden_state,
+                      eager(x, attention_mask=mask, decoder_input_ids=y).last_hidden_state)
+
+    def test_t5(self):
+        """A bias of positions."""
+        words = {"vocab_size": 99, "d_model": 64, "d_kv": 16, "d_ff": 96, "num_layers": 2, "num_heads": 4}
+        try:
+            eager, mine = both(lambda: transformers.T5EncoderModel(transformers.T5Config(**words)))
+        except (ValueError, KeyError) as error:
+            self.skipTest(f"this T5 has no AttentionInterface: {error}")
+        x = tokens(2, 19)
+        self.near(mine(x).last_hidden_state, eager(x).last_hidden_state)
+
+
+class Mistakes(Case):
+    def test_training_is_refused(self):
+        _, mine = both(DECODERS["llama"])
+        x = tokens(1, 5)
+        with torch.enable_grad(), self.assertRaisesRegex(heed.UnsupportedError, "requires a gradient"):
+            mine(x)
+        q = torch.randn(1, 2, 5, 8, device=DEVICE)
+        with self.assertRaisesRegex(heed.UnsupportedError, "dropout: 0.1"):
+            heed.transformers.attention_forward(None, q, q, q, None, dropout=0.1)
+        with self.assertRaisesRegex(heed.InvalidError, "attention_mask: shape is"):
+            heed.transformers.attention_forward(None, q, q, q, torch.ones(2, 5, 5, device=DEVICE))
+
+    def test_windows_are_recognised(self):
+        from transformers import masking_utils as of
+
+        plain = heed.transformers._plain_window
+        self.assertTrue(plain(of.causal_mask_function, None))
+        self.assertTrue(plain(of.sliding_window_causal_mask_function(7), 7))
+        chunks = of.chunked_causal_mask_function(7, torch.zeros(1, dtype=torch.int))
+        for function, size in ((of.sliding_window_causal_mask_function(7), 8), (chunks, 7), (chunks, None),
+                               (of.bidirectional_mask_function, None), (lambda *x: True, 7), (None, 7)):
+            self.assertFalse(plain(function, size))
+
+
+if __name__ == "__main__":
+    unittest.main()
