@@ -6,6 +6,8 @@
 #ifndef HEED_TILE_SOFTMAX_H
 #define HEED_TILE_SOFTMAX_H
 
+#include "simd_weight.h"
+
 /* Which keys of a tile the rows of a strip see. */
 typedef struct strip_keys {
     heed_interval any, all; /* at least one row, and every row; */
@@ -46,18 +48,6 @@ static void mask_logits(const tile_state *t, const strip_keys *seen, int64_t beg
             v_store(s, x);
             top[v] = v_max(x, top[v]);
         }
-}
-
-/* 2^x, of which weights are made. */
-static inline vf power_of_two(vf x)
-{
-    if (ABLATED(ABLATE_NO_EXP))
-        return x;
-    if (heed_cpu_mispredicts(&x)) {
-        __asm__ volatile(""); /* or both branches would become one */
-        return v_mul(v_set(2), v_exp2(v_sub(x, v_set(1))));
-    }
-    return v_exp2(x);
 }
 
 /* Above this the shift of a row, rounded where its logits are not, may be so far from the largest
