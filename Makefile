@@ -5,6 +5,8 @@ MAKEFLAGS += --no-print-directory
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# Many tests wait for clocks and for other processes.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 FUZZ_SECONDS ?= 30
 
 REQUIRE = @scripts/require.sh
@@ -15,7 +17,7 @@ endef
 
 # Runs the tests that $(1) selects, and ends with the kernels that this machine could not run.
 define ctest
-	@status=0; ctest --preset release --parallel $(JOBS) $(1) || status=$$?; \
+	@status=0; ctest --preset release --parallel $(TEST_JOBS) $(1) || status=$$?; \
 		scripts/not-run.sh build/release/cli/heed; exit $$status
 endef
 

@@ -35,13 +35,14 @@ endfunction()
 
 # They have samples of their own, as make_run and verify_*, or other tests beside them: dist_configure, test_cuda_device
 # itself, those of each verb, and for selftest, which tries all mutants, test_gates and test_selftest.
-heed_thorough(dist dist_build laboratory make_run selftest valgrind_test_cuda_device verify_cpus verify_edge
-    verify_features verify_grid verify_seed)
+heed_thorough(dist dist_build laboratory make_run selftest valgrind_test_cuda_device verify_configs verify_cpus
+    verify_edge verify_features verify_grid verify_seed)
 heed_sampled(test_configs test_configs sample)
 heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
 heed_sampled(test_emulated_changes test_emulated_changes sample)
 heed_sampled(test_emulated_far test_emulated_far sample)
 heed_sampled(test_emulated_kernels test_emulated_kernels sample)
+heed_sampled(test_record_damage test_record_damage sample)
 # Every config of every CUDA kernel compiled, and every one of them emulated: a third of all tests' time. A change of a
 # CUDA kernel needs them; continuous integration has 40 minutes, and runs their samples.
 foreach(name test_configs test_emulated_kernels)

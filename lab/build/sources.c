@@ -10,22 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embed.h"
 #include "inspect/cubin.h"
 #include "src/cuda/facts.h"
 #include "src/wisdom_line.h"
 #include "trial/launch.h"
 
-/* clang-format off */
-#define HEED_FILE(symbol, path, place)                                \
-    __asm__(".pushsection .rodata\n"                                  \
-            ".globl " #symbol "\n.hidden " #symbol "\n" #symbol ":\n" \
-            ".incbin \"" place "\"\n"                                 \
-            ".byte 0\n"                                               \
-            ".popsection\n");
-#include HEED_LIBRARY
-#undef HEED_FILE
-
-#define HEED_FILE(symbol, path, place) extern const char(symbol)[] __attribute__((visibility("hidden")));
+#define HEED_FILE(symbol, path, place) LAB_EMBED(symbol, place);
 #include HEED_LIBRARY
 #undef HEED_FILE
 
@@ -34,7 +25,6 @@ static const lab_record_file files[] = {
 #include HEED_LIBRARY
 #undef HEED_FILE
 };
-/* clang-format on */
 
 static const lab_record_library sources = { files, sizeof files / sizeof *files };
 

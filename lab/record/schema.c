@@ -6,19 +6,9 @@
  */
 #include "store.h"
 
-/* clang-format off */
-__asm__(".pushsection .rodata\n"
-        ".globl lab_record_schema\n.hidden lab_record_schema\nlab_record_schema:\n"
-        ".incbin \"" HEED_SCHEMA "\"\n"
-        ".byte 0\n"
-        ".globl lab_record_schema_2\n.hidden lab_record_schema_2\nlab_record_schema_2:\n"
-        ".incbin \"" HEED_SCHEMA_2 "\"\n"
-        ".byte 0\n"
-        ".globl lab_record_schema_3\n.hidden lab_record_schema_3\nlab_record_schema_3:\n"
-        ".incbin \"" HEED_SCHEMA_3 "\"\n"
-        ".byte 0\n"
-        ".globl lab_record_schema_4\n.hidden lab_record_schema_4\nlab_record_schema_4:\n"
-        ".incbin \"" HEED_SCHEMA_4 "\"\n"
-        ".byte 0\n"
-        ".popsection\n");
-/* clang-format on */
+#include "lab/base/embed.h"
+
+LAB_EMBED(lab_record_schema, HEED_SCHEMA);
+LAB_EMBED(lab_record_schema_2, HEED_SCHEMA_2);
+LAB_EMBED(lab_record_schema_3, HEED_SCHEMA_3);
+LAB_EMBED(lab_record_schema_4, HEED_SCHEMA_4);

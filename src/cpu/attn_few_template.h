@@ -27,6 +27,7 @@
 #include <math.h>
 
 #include "few.h"
+#include "simd_weight.h"
 
 #define CHUNK 4 /* vectors of O that are kept in registers */
 
@@ -147,18 +148,6 @@ static inline __attribute__((always_inline)) void multiply_keys(const few_state 
         for (int r = 0; r < rows; r++)
             memcpy(s[r] + j, sums + r * group, (size_t)group * sizeof *sums);
     }
-}
-
-/* 2^x, of which weights are made. */
-static inline vf power_of_two(vf x)
-{
-    if (ABLATED(ABLATE_NO_EXP))
-        return x;
-    if (heed_cpu_mispredicts(&x)) {
-        __asm__ volatile(""); /* or both branches would become one */
-        return v_mul(v_set(2), v_exp2(v_sub(x, v_set(1))));
-    }
-    return v_exp2(x);
 }
 
 /* The patches that the logits @s of @rows rows from @row on in the tile are. Returns whether the

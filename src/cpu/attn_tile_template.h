@@ -23,6 +23,8 @@
  *     NR         keys or dims of the micro-kernel; NR * MV + MV + 1 registers are in use
  *     RATES      what the cost model should believe
  *
+ * Its parts are tile_load.h, tile_product.h and tile_softmax.h.
+ *
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
  * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
@@ -38,20 +40,6 @@
 #include "tile.h"
 
 #define WIDTH (MV * LANES)
-#define CACHE_LINE 64
-
-/* Products that a sum takes one after the other: its error grows with their number, so long sums
- * are made of parts. One more part costs what adding NR * MV vectors does, up to 2 % of a tile, so
- * parts are short where little work depends on it: logits of a few rows, O of few columns. */
-#define PART_LONG 128
-#define PART_SHORT 32
-#define COLUMNS_FEW 16
-
-#if HEED_ABLATE == ABLATE_UNROLLED
-#define MULTIPLY_LOOP _Pragma("GCC unroll 32")
-#else
-#define MULTIPLY_LOOP _Pragma("GCC unroll 4")
-#endif
 
 extern const heed_tile_code TILE_CODE;
 _Static_assert(MV == HEED_PATCH_VECTORS, "the evaluator of programs has another strip");
@@ -71,65 +59,6 @@ typedef struct tile_state {
     bool hides;      /* the program hides keys */
 } tile_state;
 
-static inline void clear(vf acc[NR][MV])
-{
-    for (int r = 0; r < NR; r++)
-        for (int v = 0; v < MV; v++)
-            acc[r][v] = v_zero();
-}
-
-/* acc[r][v] += a[r * a_row + step * a_step] * b[step][v], over @steps. */
-static inline __attribute__((always_inline)) void multiply(vf acc[NR][MV], const float *a,
-                                                           int64_t a_row, int64_t a_step,
-                                                           const float *b, int64_t steps)
-{
-    if (ABLATED(ABLATE_NO_PRODUCTS))
-        steps = heed_min(steps, 1);
-    MULTIPLY_LOOP
-    for (int64_t step = 0; step < steps; step++) {
-        vf lanes[MV];
-        for (int v = 0; v < MV; v++)
-            lanes[v] = v_load(b + v * LANES);
-        for (int r = 0; r < NR; r++) {
-            vf one = v_set(a[r * a_row]);
-            for (int v = 0; v < MV; v++)
-                acc[r][v] = unit_dot(lanes[v], one, acc[r][v]);
-        }
-        a += a_step;
-        b += WIDTH;
-    }
-}
-
-/* Transposes strips: rows of the row buffer to the columns of a strip of @steps rows. */
-static void rows_to_strip(float *strip, const float *rows, int64_t row, int64_t steps, float factor)
-{
-    for (int v = 0; v < MV; v++)
-        for (int64_t c = 0; c < steps; c += LANES) {
-            vf block[LANES];
-            for (int i = 0; i < LANES; i++)
-                block[i] = v_load(rows + (v * LANES + i) * row + c);
-            v_transpose(block);
-            for (int i = 0; i < LANES && c + i < steps; i++)
-                v_store(strip + (c + i) * WIDTH + v * LANES, unit_scale(block[i], factor));
-        }
-}
-
-static void strip_to_rows(float *rows, const float *strip, int64_t row, int64_t steps,
-                          const vf factor[MV])
-{
-    for (int v = 0; v < MV; v++)
-        for (int64_t c = 0; c < steps; c += LANES) {
-            vf block[LANES];
-            for (int i = 0; i < LANES; i++)
-                block[i] = c + i < steps
-                               ? v_mul(v_load(strip + (c + i) * WIDTH + v * LANES), factor[v])
-                               : v_zero();
-            v_transpose(block);
-            for (int i = 0; i < LANES; i++)
-                v_store(rows + (v * LANES + i) * row + c, block[i]);
-        }
-}
-
 /* The keys that each row of a strip sees. */
 static inline heed_interval *seen_of(const tile_state *t, int64_t strip)
 {
@@ -142,27 +71,9 @@ static inline float *kept_of(const tile_state *t, int64_t strip)
     return t->base + t->y.kept + strip * t->job->need.kept;
 }
 
-/* Reads the rows of one strip of Q, with what unit_scale() can take of the factor of logits; rows
- * past the end of the block are zero. */
-static void load_queries(const tile_state *t, int64_t strip)
-{
-    const heed_problem *p = t->job->problem;
-    float *rows = t->base + t->y.rows;
-    heed_interval *seen = seen_of(t, strip);
-    for (int64_t i = 0; i < WIDTH; i++) {
-        int64_t row = t->task->row_begin + strip * WIDTH + i;
-        float *to = rows + i * t->y.row;
-        if (row < t->task->row_end)
-            unit_load_row(to, heed_job_q(t->job, t->task, row), p->dim_qk, p->type);
-        else
-            memset(to, 0, (size_t)t->y.steps * sizeof *to);
-        seen[i] = heed_job_keys(t->job, t->task, heed_min(row, t->task->row_end - 1));
-    }
-    float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
-    rows_to_strip(q, rows, t->y.row, t->y.steps, t->job->factor);
-    heed_job_begin_rows(t->job, t->task, t->task->row_begin + strip * WIDTH, WIDTH,
-                        kept_of(t, strip));
-}
+#include "tile_load.h"
+#include "tile_product.h"
+#include "tile_softmax.h"
 
 static void clear_state(const tile_state *t)
 {
@@ -171,141 +82,6 @@ static void clear_state(const tile_state *t)
     memset(t->base + t->y.l, 0, (size_t)(t->y.strips * WIDTH) * sizeof(float));
     for (int64_t i = 0; i < t->y.strips * WIDTH; i += LANES)
         v_store(m + i, v_set(-INFINITY));
-}
-
-/* NR keys from number @j of the tile on where they lie, to be read from there; NULL: they are
- * packed. */
-static inline const float *keys_in_place(const tile_state *t, int64_t j)
-{
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    const heed_problem *p = t->job->problem;
-    if (UNIT == 1 && p->type == HEED_F32 && p->seq_k % NR == 0 && !t->job->table)
-        return heed_job_k(t->job, t->task, t->first + j);
-#endif
-    (void)t;
-    (void)j;
-    return NULL;
-}
-
-#if HEED_ABLATE == ABLATE_STRIDED
-
-/* The same down the columns, one vector of each row at a time. */
-static void load_keys_strided(const tile_state *t, int64_t first, int64_t keys)
-{
-    const heed_problem *p = t->job->problem;
-    for (int64_t c = 0; c < t->y.steps; c += LANES)
-        for (int64_t j = 0; j < keys; j++) {
-            const char *from = heed_job_k(t->job, t->task, first + j);
-            float *to = t->base + t->y.k + (c / TILE_PANEL * t->y.keys + j) * TILE_PANEL;
-            unit_load_row(to + c % TILE_PANEL, from + c * UNIT * t->job->element,
-                          heed_min(p->dim_qk - c * UNIT, LANES * UNIT), p->type);
-        }
-}
-
-#endif
-
-/* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last
- * step is filled up. */
-static void load_keys(const tile_state *t, int64_t first, int64_t keys)
-{
-    const heed_problem *p = t->job->problem;
-    float *k = t->base + t->y.k;
-    int64_t j = 0;
-#if HEED_ABLATE == ABLATE_STRIDED
-    load_keys_strided(t, first, keys);
-    j = keys;
-#endif
-    if (keys_in_place(t, 0))
-        return;
-    for (; j < heed_round_up(keys, NR); j++) {
-        const char *from = j < keys ? heed_job_k(t->job, t->task, first + j) : NULL;
-        for (int64_t panel = 0; panel < t->y.panels; panel++) {
-            float *to = k + (panel * t->y.keys + j) * TILE_PANEL;
-            int64_t c = panel * TILE_PANEL * UNIT;
-            int64_t count = heed_min(p->dim_qk - c, TILE_PANEL * UNIT);
-            if (from)
-                unit_load_row(to, from + c * t->job->element, count, p->type);
-            else
-                memset(to, 0, TILE_PANEL * sizeof *to);
-        }
-    }
-}
-
-static void load_values(const tile_state *t, int64_t first, int64_t keys)
-{
-    const heed_problem *p = t->job->problem;
-    float *v = t->base + t->y.v;
-    for (int64_t j = 0; j < keys; j += UNIT) {
-        const void *rows[UNIT];
-        for (int64_t u = 0; u < UNIT; u++)
-            rows[u] = j + u < keys ? heed_job_v(t->job, t->task, first + j + u) : NULL;
-        float *to = v + j / UNIT * t->y.dims;
-        unit_load_values(to, rows, p->dim_v, p->type);
-        memset(to + p->dim_v, 0, (size_t)(t->y.dims - p->dim_v) * sizeof *to);
-    }
-}
-
-/* Asks for the rows of K and V that strip @strip of @strips has to see to, of the tile that begins
- * at
- * @first: packing it would otherwise wait for memory, all the more where the rows of a head lie far
- * apart. */
-static void prefetch_tile(const tile_state *t, int64_t first, int64_t strip, int64_t strips)
-{
-    const heed_problem *p = t->job->problem;
-    int64_t size = t->job->element;
-    int64_t keys = heed_min(t->y.keys, t->task->key_end - first);
-    if (ABLATED(ABLATE_NO_OVERLAP))
-        return;
-    for (int64_t j = keys * strip / strips; j < keys * (strip + 1) / strips; j++) {
-        const char *k = heed_job_k(t->job, t->task, first + j);
-        const char *v = heed_job_v(t->job, t->task, first + j);
-        for (int64_t i = 0; i < p->dim_qk * size; i += CACHE_LINE)
-            __builtin_prefetch(k + i, 0, 2);
-        for (int64_t i = 0; i < p->dim_v * size; i += CACHE_LINE)
-            __builtin_prefetch(v + i, 0, 2);
-    }
-}
-
-/* Is every value of @keys packed keys finite? The exponent of others is all ones. */
-static bool all_finite(const tile_state *t, int64_t keys)
-{
-    const float *v = t->base + t->y.v;
-    uint32_t other = 0;
-    for (int64_t i = 0; i < heed_div_up(keys, UNIT) * t->y.dims; i++) {
-        uint32_t bits;
-        memcpy(&bits, &v[i], sizeof bits);
-        other |= (bits & 0x7f800000) == 0x7f800000;
-        other |= UNIT > 1 && (bits & 0x7f80) == 0x7f80;
-    }
-    return !other;
-}
-
-/* 2^x, of which weights are made. */
-static inline vf power_of_two(vf x)
-{
-    if (ABLATED(ABLATE_NO_EXP))
-        return x;
-    if (heed_cpu_mispredicts(&x)) {
-        __asm__ volatile(""); /* or both branches would become one */
-        return v_mul(v_set(2), v_exp2(v_sub(x, v_set(1))));
-    }
-    return v_exp2(x);
-}
-
-/* Adds @sums. */
-static inline void add_part(vf acc[NR][MV], const float *sums)
-{
-    for (int r = 0; r < NR; r++)
-        for (int v = 0; v < MV; v++)
-            acc[r][v] = v_add(acc[r][v], v_load(sums + r * WIDTH + v * LANES));
-}
-
-/* Leaves the result in @sums. */
-static inline void store_part(vf acc[NR][MV], float *sums)
-{
-    for (int r = 0; r < NR; r++)
-        for (int v = 0; v < MV; v++)
-            v_store(sums + r * WIDTH + v * LANES, acc[r][v]);
 }
 
 /* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are
@@ -338,104 +114,6 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
         for (int r = 0; r < NR; r++)
             for (int v = 0; v < MV; v++)
                 top[v] = v_max(acc[r][v], top[v]);
-}
-
-/* Which keys of a tile the rows of a strip see. */
-typedef struct strip_keys {
-    heed_interval any, all; /* at least one row, and every row; */
-    float end[WIDTH];       /* each row those before it, unless all see the whole tile in steps */
-    float begin[WIDTH];     /* of NR; from here on, */
-    bool late;              /* where that is not the first key for all */
-} strip_keys;
-
-/* Returns whether all rows see the whole tile. */
-static bool find_keys(const tile_state *t, strip_keys *it, int64_t strip, int64_t first,
-                      int64_t keys)
-{
-    const heed_interval *seen = seen_of(t, strip), *last = &seen[WIDTH - 1];
-    it->any = heed_interval_within((heed_interval){ seen->begin, last->end }, first, keys);
-    it->all = heed_interval_within((heed_interval){ last->begin, seen->end }, first, keys);
-    bool whole = it->all.end - it->all.begin == keys;
-    it->late = last->begin > first;
-    if (it->any.begin == it->any.end ||
-        (whole && keys % NR == 0 && t->finite && !ABLATED(ABLATE_MASKED)))
-        return whole;
-    for (int64_t i = 0; i < WIDTH; i++)
-        it->end[i] = (float)heed_min(seen[i].end - first, keys);
-    for (int64_t i = 0; i < WIDTH && it->late; i++)
-        it->begin[i] = (float)heed_min(seen[i].begin - first, keys);
-    return whole;
-}
-
-/* Masks the logits of the keys from @begin to @end, which not every row sees, and raises @top. */
-static void mask_logits(const tile_state *t, const strip_keys *seen, int64_t begin, int64_t end,
-                        vf top[MV])
-{
-    for (int64_t j = begin; j < end; j++)
-        for (int v = 0; v < MV; v++) {
-            float *s = t->base + t->y.s + j * WIDTH + v * LANES;
-            vf x = v_keep_below(v_load(s), v_set((float)j), v_load(seen->end + v * LANES));
-            if (seen->late)
-                x = v_keep_below(x, v_load(seen->begin + v * LANES), v_set((float)j + 1));
-            v_store(s, x);
-            top[v] = v_max(x, top[v]);
-        }
-}
-
-/* Above this the shift of a row, rounded where its logits are not, may be so far from the largest
- * one that the weights overflow or vanish. */
-#define FAR 0x1p20f
-
-/* Multiplies @keys rows of logits by @factor, each rounded as the shift was. */
-static void scale_logits(float *s, int64_t keys, vf factor)
-{
-    for (int64_t j = 0; j < keys; j++)
-        v_store(s + j * WIDTH, v_mul(v_load(s + j * WIDTH), factor));
-}
-
-/* Turns the rows of logits from @begin to @end into weights, and returns their sum. */
-static inline vf weigh_run(float *s, int64_t begin, int64_t end, vf factor, vf minus)
-{
-    vf sum = v_zero();
-    for (int64_t j = begin; j < end; j += UNIT) {
-        vf weights[UNIT];
-        for (int64_t u = 0; u < UNIT; u++) {
-            const float *from = s + (j + u) * WIDTH;
-            weights[u] = j + u < end ? power_of_two(v_fma(v_load(from), factor, minus)) : v_zero();
-            sum = v_add(sum, weights[u]);
-        }
-        unit_store_weights(s + j / UNIT * WIDTH, weights);
-    }
-    return sum;
-}
-
-/* Turns the rows of logits from @begin to @end into weights, updates m and l, and returns in @alpha
- * what O must be multiplied by. */
-static void weigh(const tile_state *t, int64_t strip, int64_t begin, int64_t end, const vf top[MV],
-                  float alpha[WIDTH])
-{
-    float *s = t->base + t->y.s;
-    for (int v = 0; v < MV; v++) {
-        vf factor = v_set(t->factor);
-        float *m = t->base + t->y.m + strip * WIDTH + v * LANES;
-        float *l = t->base + t->y.l + strip * WIDTH + v * LANES;
-        vf old = v_load(m);
-        vf now = v_max(v_mul(top[v], factor), old);
-        vf shift = v_max(now, v_set(-3.402823466e38f)); /* finite where no key was seen yet */
-        vf shrink = v_exp2(v_sub(old, shift));
-        vf minus = v_sub(v_zero(), shift);
-        if ((UNIT > 1 || t->factor != 1) && v_any_beyond(shift, FAR)) {
-            scale_logits(s + begin * WIDTH + v * LANES, end - begin, factor);
-            factor = v_set(1);
-        }
-        vf sum = v_zero();
-        for (int64_t j = begin; j < end; j += PART_LONG / 2)
-            sum = v_add(
-                sum, weigh_run(s + v * LANES, j, heed_min(j + PART_LONG / 2, end), factor, minus));
-        v_store(m, now);
-        v_store(l, v_fma(v_load(l), shrink, sum));
-        v_store(alpha + v * LANES, shrink);
-    }
 }
 
 /* O = O alpha + V P over @keys keys from @begin on, multiples of UNIT unless they are all. */
@@ -633,6 +311,23 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
         accumulate_masked(t, strip, shown.begin, early, &seen);
         accumulate_masked(t, strip, late, shown.end, &seen);
     }
+}
+
+/* The reverse of rows_to_strip(), times @factor. */
+static void strip_to_rows(float *rows, const float *strip, int64_t row, int64_t steps,
+                          const vf factor[MV])
+{
+    for (int v = 0; v < MV; v++)
+        for (int64_t c = 0; c < steps; c += LANES) {
+            vf block[LANES];
+            for (int i = 0; i < LANES; i++)
+                block[i] = c + i < steps
+                               ? v_mul(v_load(strip + (c + i) * WIDTH + v * LANES), factor[v])
+                               : v_zero();
+            v_transpose(block);
+            for (int i = 0; i < LANES; i++)
+                v_store(rows + (v * LANES + i) * row + c, block[i]);
+        }
 }
 
 static void store_strip(const tile_state *t, int64_t strip)

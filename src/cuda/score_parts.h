@@ -85,13 +85,25 @@ bool heed_score_moderate(const heed_problem *problem);
 /* The factors that step @i is a product of. */
 heed_score_factors heed_score_factors_of(const heed_score *p, int i);
 
-/* score_print.c: the type of the elements that load @i reads, and the ending of the functions that
- * read them ahead; NULL: none does. */
+/* score_print_step.c: the type of the elements that load @i reads, and the ending of the functions
+ * that read them ahead; NULL: none does. */
 heed_data heed_score_type_of(const heed_score *p, int i);
 const char *heed_score_read_ahead(const heed_score *p, int i);
 
-/* The name of step @i where code is printed for rows, or for keys; a constant itself. */
+/* The type of a value in device code. */
+const char *heed_score_kind_name(heed_kind kind);
+
+/* Print @x, exactly and in any locale; the name of step @i where code is for a row, or for a key,
+ * a constant itself; and the place of the element where all but the last index are as @load says.
+ */
+void heed_score_print_float(const heed_score *p, float x);
 void heed_score_print_value(const heed_score *p, int i, bool in_row);
+void heed_score_print_place(const heed_score *p, const heed_step *load, bool in_row);
+
+/* Print the line that defines step @i; for a key also those of what it is made of, each once: @done
+ * has what there is. */
+void heed_score_print_step(const heed_score *p, int i, bool in_row);
+void heed_score_print_of_key(const heed_score *p, int i, bool done[HEED_STEPS_MAX]);
 
 /* score_sight.c: the functions that sight.cuh calls, where tiles can be listed. */
 void heed_score_print_sight(const heed_score *p);

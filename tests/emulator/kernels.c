@@ -1,5 +1,5 @@
 /*
- * kernels.c - the kernels that CMakeLists.txt compiles for the emulator
+ * kernels.c - the kernels that emulated.cmake compiles for the emulator
  */
 #include "emulator/kernel.h"
 

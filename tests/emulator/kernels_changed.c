@@ -1,6 +1,6 @@
 /*
  * kernels_changed.c - kernels for problems whose logits change, whose keys are hidden by steps, or
- * that have sinks, with the words that CMakeLists.txt compiles them for
+ * that have sinks, with the words that emulated.cmake compiles them for
  */
 #include "emulator/kernel.h"
 

@@ -51,6 +51,7 @@ typedef struct emulator_request {
 
 /* The line of the kernel from which the next requests come. */
 void emulator_at(const char *file, int line);
+#define EMULATOR_HERE emulator_at(__FILE__, __LINE__)
 
 uint32_t emulator_thread(void);
 uint32_t emulator_block(int axis);

@@ -17,6 +17,7 @@
 #include "expect.h"
 #include "heed.h"
 #include "lab/base/planner.h"
+#include "problems.h"
 #include "src/device.h"
 #include "src/measure.h"
 #include "src/wisdom_line.h"
@@ -29,17 +30,9 @@ static heed_context *make_context(const char *cpu, int threads)
     return context;
 }
 
-static heed_problem parse(const char *spec)
-{
-    heed_problem problem;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s", heed_message());
-    return problem;
-}
-
 static heed_plan *make_plan(heed_context *context, const char *spec, heed_effort effort)
 {
-    heed_problem problem = parse(spec);
+    heed_problem problem = parsed(spec);
     heed_plan *plan = NULL;
     if (heed_plan_create(&plan, context, &problem, effort) != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
@@ -114,7 +107,7 @@ static void test_estimate(void **state)
 static void test_problem_is_copied(void **state)
 {
     heed_context *context = make_context("scalar", 1);
-    heed_problem problem = parse("b2 h4/2 s7 d8 f32 causal=br");
+    heed_problem problem = parsed("b2 h4/2 s7 d8 f32 causal=br");
     heed_problem normal;
     heed_plan *plan = NULL;
     problem.scale = 0;
@@ -172,7 +165,7 @@ static void test_knobs(void **state)
 static void test_every_config(void **state)
 {
     heed_context *context = make_context(NULL, 2);
-    heed_problem problem = parse("b1 h2 s300 d64 bf16");
+    heed_problem problem = parsed("b1 h2 s300 d64 bf16");
     int made = 0;
     for (size_t i = 0; heed_kernel_name(i); i++) {
         char name[HEED_NAME_SIZE];
@@ -232,7 +225,7 @@ static void expect_right(heed_context *context, const char *spec, const float *r
                          size_t outputs, tensors *all, int *unworthy)
 {
     char name[HEED_NAME_SIZE], text[8192];
-    heed_problem problem = parse(spec);
+    heed_problem problem = parsed(spec);
     for (size_t i = 0; heed_kernel_name(i); i++)
         for (size_t j = 0; heed_kernel_config(i, j, name, sizeof name) == HEED_OK; j++) {
             heed_plan *plan = NULL;
@@ -264,7 +257,7 @@ static void test_not_worthwhile_but_right(void **state)
     static tensors all, right;
     heed_context *context = make_context(NULL, 1);
     for (size_t i = 0; i < COUNT(all_specs); i++) {
-        heed_problem problem = parse(all_specs[i]);
+        heed_problem problem = parsed(all_specs[i]);
         heed_plan *plan = NULL;
         int unworthy = 0;
         draw(&all);
@@ -302,7 +295,7 @@ static void expect_learns(heed_effort effort)
 {
     static const char *const spec = "b1 h2 s33 d16 f32";
     heed_context *context = make_context(NULL, 1);
-    heed_problem problem = parse(spec);
+    heed_problem problem = parsed(spec);
     heed_plan *none = NULL;
     assert_int_equal(heed_plan_create(&none, context, &problem, HEED_WISDOM_ONLY),
                      HEED_ERR_NO_WISDOM);
@@ -361,7 +354,7 @@ static bool is_time(void)
 static void test_stopped_within_a_call(void **state)
 {
     heed_context *context = make_context("scalar", 1);
-    heed_problem problem = parse("b1 h4 s65536 d128 f32");
+    heed_problem problem = parsed("b1 h4 s65536 d128 f32");
     heed_plan *plan = NULL;
     int64_t start = heed_clock_ns();
     stop_at_ns = start + 500000000;
@@ -380,7 +373,7 @@ static void test_stopped_within_a_call(void **state)
 static void test_too_large_to_measure(void **state)
 {
     heed_context *context = make_context(NULL, 2);
-    heed_problem problem = parse("b1 h32768 s2147483648/1 d1 f32");
+    heed_problem problem = parsed("b1 h32768 s2147483648/1 d1 f32");
     heed_plan *plan = NULL;
     static const char *const words[] = { "memory", NULL };
     assert_true(is_refused("measuring", heed_plan_create(&plan, context, &problem, HEED_MEASURE),
@@ -398,7 +391,7 @@ static void test_too_large_to_measure(void **state)
 /* Largest workspace of any kernel in any config that planning may choose. */
 static size_t largest_workspace(heed_context *context, const char *spec)
 {
-    heed_problem problem = parse(spec);
+    heed_problem problem = parsed(spec);
     size_t largest = 0;
     for (size_t i = 0; heed_kernel_name(i); i++) {
         char name[HEED_NAME_SIZE];

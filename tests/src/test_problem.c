@@ -1,5 +1,5 @@
 /*
- * test_problem.c - what a problem is: limits, normal form, amount of work
+ * test_problem.c - what a problem is: limits, normal form
  */
 #include <math.h>
 #include <setjmp.h>
@@ -11,27 +11,7 @@
 #include <cmocka.h>
 
 #include "internal.h"
-
-static heed_problem parsed(const char *spec)
-{
-    heed_problem problem = { .size = sizeof problem };
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s", heed_message());
-    return problem;
-}
-
-static heed_problem plain(void)
-{
-    return (heed_problem){ .size = sizeof(heed_problem),
-                           .type = HEED_F32,
-                           .batch = 2,
-                           .heads_q = 4,
-                           .heads_kv = 2,
-                           .seq_q = 5,
-                           .seq_k = 7,
-                           .dim_qk = 3,
-                           .dim_v = 6 };
-}
+#include "problems.h"
 
 /* -------------------------------------------------------------------------- */
 /* Check                                                                      */
@@ -39,7 +19,7 @@ static heed_problem plain(void)
 
 static void assert_refused(const heed_problem *problem, const char *message)
 {
-    heed_problem normal = plain();
+    heed_problem normal = plain_problem();
     const heed_problem before = normal;
     assert_int_equal(heed_problem_check(problem), HEED_ERR_INVALID);
     if (!strstr(heed_message(), message))
@@ -67,7 +47,7 @@ static void test_sizes_have_limits(void **state)
         const int64_t bad[] = { 0, -1, INT64_MIN, sizes[i].max + 1, INT64_MAX };
         for (size_t j = 0; j < sizeof bad / sizeof *bad; j++) {
             char message[128];
-            heed_problem problem = plain();
+            heed_problem problem = plain_problem();
             memcpy((char *)&problem + sizes[i].offset, &bad[j], sizeof bad[j]);
             snprintf(message, sizeof message, "%s is %lld; it must be 1 to %lld", sizes[i].name,
                      (long long)bad[j], (long long)sizes[i].max);
@@ -97,25 +77,25 @@ static void test_largest_sizes_are_allowed(void **state)
 
 static void test_options_have_limits(void **state)
 {
-    heed_problem problem = plain();
+    heed_problem problem = plain_problem();
     problem.heads_kv = 3;
     assert_refused(&problem, "heads_kv is 3; it must divide heads_q, which is 4");
-    problem = plain();
+    problem = plain_problem();
     problem.type = (heed_type)3;
     assert_refused(&problem, "type is 3");
-    problem = plain();
+    problem = plain_problem();
     problem.type = (heed_type)-1;
     assert_refused(&problem, "type is -1");
-    problem = plain();
+    problem = plain_problem();
     problem.mask = (heed_mask)3;
     assert_refused(&problem, "mask is 3");
-    problem = plain();
+    problem = plain_problem();
     problem.align = (heed_align)2;
     assert_refused(&problem, "align is 2; it must be 0 (top left) or 1 (bottom right)");
     problem.align = HEED_ALIGN_BOTTOM_RIGHT;
     problem.mask = HEED_MASK_CAUSAL_TOP_LEFT;
     assert_refused(&problem, "align is 1 (bottom right) and mask is 1 (top left)");
-    problem = plain();
+    problem = plain_problem();
     problem.window.sides = 4;
     assert_refused(&problem, "window.sides is 4; it must be 0 to 3");
     problem.window = (heed_window){ HEED_WINDOW_LEFT, 1, 2 };
@@ -124,10 +104,10 @@ static void test_options_have_limits(void **state)
     assert_refused(&problem, "window.left is -1; it must be 0 to 2147483648");
     problem.window = (heed_window){ HEED_WINDOW_RIGHT, 0, HEED_SIZE_MAX + 1 };
     assert_refused(&problem, "window.right is 2147483649; it must be 0 to 2147483648");
-    problem = plain();
+    problem = plain_problem();
     problem.chunk = -1;
     assert_refused(&problem, "chunk is -1; it must be 0 to 2147483648");
-    problem = plain();
+    problem = plain_problem();
     problem.type = HEED_F16;
     problem.accumulate = (heed_accumulate)2;
     assert_refused(&problem, "accumulate is 2; it must be 0 (f32) or 1 (f16)");
@@ -135,17 +115,17 @@ static void test_options_have_limits(void **state)
     assert_int_equal(heed_problem_check(&problem), HEED_OK);
     problem.type = HEED_BF16;
     assert_refused(&problem, "accumulate is 1 (f16) and type is bf16; with that type it must be 0");
-    problem = plain();
+    problem = plain_problem();
     problem.scale = NAN;
     assert_refused(&problem, "scale is ");
-    problem = plain();
+    problem = plain_problem();
     problem.scale = -INFINITY;
     assert_refused(&problem, "scale is -inf");
 }
 
 static heed_problem with_bias(heed_data type, unsigned along)
 {
-    heed_problem problem = plain();
+    heed_problem problem = plain_problem();
     problem.bias = (heed_operand){ .type = type, .along = along };
     return problem;
 }
@@ -169,10 +149,10 @@ static void test_operands_have_limits(void **state)
     assert_refused(&problem, "bias spans more than");
     problem.bias.strides.head = 100;
     assert_int_equal(heed_problem_check(&problem), HEED_OK);
-    problem = plain();
+    problem = plain_problem();
     problem.sinks = (heed_operand){ .type = HEED_DATA_F32, .along = HEED_ALONG_QUERY };
     assert_refused(&problem, "sinks.along is 4");
-    problem = plain();
+    problem = plain_problem();
     problem.starts = (heed_operand){ .type = HEED_DATA_F32, .along = HEED_ALONG_QUERY };
     assert_refused(&problem, "starts.type is 1 (f32)");
     problem.starts = (heed_operand){ .type = HEED_DATA_NONE };
@@ -180,7 +160,7 @@ static void test_operands_have_limits(void **state)
     assert_refused(&problem, "lengths.along");
     static const float caps[] = { -1, NAN, INFINITY };
     for (int i = 0; i < 3; i++) {
-        problem = plain();
+        problem = plain_problem();
         problem.softcap = caps[i];
         assert_refused(&problem, "softcap is ");
     }
@@ -188,7 +168,7 @@ static void test_operands_have_limits(void **state)
 
 static heed_problem with_array(const char *name, heed_data type, int rank, int64_t size)
 {
-    heed_problem problem = plain();
+    heed_problem problem = plain_problem();
     problem.arrays[0] = (heed_array){ .type = type, .rank = rank, .size = { size } };
     memcpy(problem.arrays[0].name, name, strlen(name));
     return problem;
@@ -226,19 +206,19 @@ static void test_arrays_have_limits(void **state)
     problem.arrays[2].name[0] = 'b';
     problem.arrays[1] = (heed_array){ 0 };
     assert_refused(&problem, "arrays[2] is b, and arrays[1] is empty");
-    problem = plain();
+    problem = plain_problem();
     memset(problem.score, 's', sizeof problem.score);
     assert_refused(&problem, "score has no end within 256 characters");
 }
 
 static void test_strides_have_limits(void **state)
 {
-    heed_problem problem = plain();
+    heed_problem problem = plain_problem();
     problem.k.seq = -1;
     assert_refused(&problem, "k strides are 0:-1:0; they must be 0 or more");
 
     /* The last element of V may be number HEED_EXTENT_MAX and no further. */
-    problem = plain();
+    problem = plain_problem();
     problem.v.batch = HEED_EXTENT_MAX - problem.dim_v;
     assert_int_equal(heed_problem_check(&problem), HEED_OK);
     problem.v.batch++;
@@ -251,12 +231,12 @@ static void test_strides_have_limits(void **state)
 
 static void test_elements_have_limits(void **state)
 {
-    heed_problem problem = plain();
+    heed_problem problem = plain_problem();
     problem.batch = problem.seq_q = HEED_SIZE_MAX;
     assert_refused(&problem, "q has 2147483648 x 2147483648 x 4 x 3 elements; the limit is");
 
     /* Repeated elements count each time, so that no product of sizes overflows. */
-    problem = plain();
+    problem = plain_problem();
     problem.heads_q = problem.heads_kv = problem.seq_k = HEED_SIZE_MAX;
     problem.batch = problem.seq_q = 1;
     problem.k = problem.v = (heed_strides){ 0, 1, 0 };
@@ -265,7 +245,7 @@ static void test_elements_have_limits(void **state)
 
 static void test_output_has_no_overlap(void **state)
 {
-    heed_problem problem = plain(); /* O is [2, 5, 4, 6] */
+    heed_problem problem = plain_problem(); /* O is [2, 5, 4, 6] */
     static const heed_strides good[] = {
         { 120, 24, 6 },  /* bshd */
         { 120, 6, 30 },  /* bhsd */
@@ -295,7 +275,7 @@ static void test_output_has_no_overlap(void **state)
 
 static void test_null_is_refused(void **state)
 {
-    heed_problem problem = plain();
+    heed_problem problem = plain_problem();
     assert_int_equal(heed_problem_check(NULL), HEED_ERR_INVALID);
     assert_string_equal(heed_message(), "problem is NULL");
     assert_int_equal(heed_problem_normalize(NULL, &problem), HEED_ERR_INVALID);
@@ -341,7 +321,7 @@ static void test_normal_form_of_lengths(void **state)
 
 static void test_normal_form_writes_defaults_out(void **state)
 {
-    heed_problem problem = plain();
+    heed_problem problem = plain_problem();
     assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
     assert_true(problem.scale == (float)(1 / sqrt(3)));
     assert_strides(problem.q, 60, 12, 3);
@@ -352,10 +332,10 @@ static void test_normal_form_writes_defaults_out(void **state)
 
 static void test_unused_strides_do_not_count(void **state)
 {
-    heed_problem problem = plain();
+    heed_problem problem = plain_problem();
     problem.batch = 1;
     problem.k = (heed_strides){ 12345, 6, 3 };
-    heed_problem normal, again, dense = plain();
+    heed_problem normal, again, dense = plain_problem();
     dense.batch = 1;
     assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
     assert_int_equal(heed_problem_normalize(&dense, &dense), HEED_OK);
@@ -364,7 +344,7 @@ static void test_unused_strides_do_not_count(void **state)
     assert_true(heed_problem_equal(&again, &normal));
 
     /* A zero that repeats stays, also where the two others are never used. */
-    problem = plain();
+    problem = plain_problem();
     problem.seq_k = problem.heads_kv = 1;
     problem.k = (heed_strides){ 0, 0, 99 };
     assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
@@ -373,7 +353,7 @@ static void test_unused_strides_do_not_count(void **state)
 
 static void test_alignments_are_one_where_queries_are_keys(void **state)
 {
-    heed_problem problem = plain();
+    heed_problem problem = plain_problem();
     problem.mask = HEED_MASK_CAUSAL_BOTTOM_RIGHT;
     heed_problem normal;
     assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
@@ -426,81 +406,6 @@ static void test_every_field_tells_problems_apart(void **state)
     }
 }
 
-/* -------------------------------------------------------------------------- */
-/* Amount of work                                                             */
-/* -------------------------------------------------------------------------- */
-
-/* By heed.h, one key after another: does query @i see key @j? */
-static bool sees(const heed_problem *problem, int64_t i, int64_t j)
-{
-    const heed_window *window = &problem->window;
-    int64_t p = i;
-    if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT ||
-        (problem->mask == HEED_MASK_NONE && problem->align == HEED_ALIGN_BOTTOM_RIGHT))
-        p = i + problem->seq_k - problem->seq_q;
-    if (problem->mask != HEED_MASK_NONE && j > p)
-        return false;
-    if ((window->sides & HEED_WINDOW_LEFT && j < p - window->left) ||
-        (window->sides & HEED_WINDOW_RIGHT && j > p + window->right))
-        return false;
-    return problem->chunk == 0 ||
-           floor((double)j / (double)problem->chunk) == floor((double)p / (double)problem->chunk);
-}
-
-/* The normal form shows, and heed_problem_flops() counts, the keys that @problem says. */
-static void check_mask(const heed_problem *problem)
-{
-    heed_problem normal, again;
-    int64_t pairs = 0, most = 0;
-    assert_int_equal(heed_problem_normalize(&normal, problem), HEED_OK);
-    assert_int_equal(heed_problem_normalize(&again, &normal), HEED_OK);
-    assert_true(heed_problem_equal(&normal, &again));
-    bool masked = false, hides = false;
-    for (int64_t i = 0; i < problem->seq_q; i++) {
-        heed_interval keys = heed_problem_keys(&normal, normal.seq_k, i);
-        assert_true(keys.begin <= keys.end);
-        for (int64_t j = 0; j < problem->seq_k; j++)
-            if ((keys.begin <= j && j < keys.end) != sees(problem, i, j))
-                fail_msg("query %d, key %d: mask %d align %d window %u %d:%d chunk %d, s%d/%d",
-                         (int)i, (int)j, problem->mask, problem->align, problem->window.sides,
-                         (int)problem->window.left, (int)problem->window.right, (int)problem->chunk,
-                         (int)problem->seq_q, (int)problem->seq_k);
-        pairs += keys.end - keys.begin;
-        most = keys.end - keys.begin > most ? keys.end - keys.begin : most;
-        masked |= keys.end - keys.begin < problem->seq_k;
-        hides |= keys.begin > 0;
-    }
-    /* 2 batch elements, 4 heads, (3 + 6) multiply-adds of 2 operations per pair */
-    assert_true(heed_problem_flops(problem) == (double)(pairs * 2 * 4 * 9 * 2));
-    assert_true(heed_problem_most_keys(&normal) >= most);
-    assert_true(heed_problem_masked(&normal) || !masked);
-    assert_true(heed_problem_hides_first(&normal) || !hides);
-}
-
-static void check_windows(heed_problem *problem)
-{
-    for (unsigned sides = 0; sides < 4; sides++)
-        for (int64_t left = 0; left <= (sides & HEED_WINDOW_LEFT ? 7 : 0); left++)
-            for (int64_t right = 0; right <= (sides & HEED_WINDOW_RIGHT ? 7 : 0); right++)
-                for (problem->chunk = 0; problem->chunk <= 8; problem->chunk++) {
-                    problem->window = (heed_window){ sides, left, right };
-                    check_mask(problem);
-                }
-}
-
-static void test_flops_and_visible_by_counting(void **state)
-{
-    heed_problem problem = plain();
-    for (problem.seq_q = 1; problem.seq_q <= 7; problem.seq_q++)
-        for (problem.seq_k = 1; problem.seq_k <= 7; problem.seq_k++)
-            for (int mask = 0; mask <= 2; mask++)
-                for (int align = 0; align <= (mask == 1 ? 0 : 1); align++) {
-                    problem.mask = (heed_mask)mask;
-                    problem.align = (heed_align)align;
-                    check_windows(&problem);
-                }
-}
-
 /* Masks that show the same keys are one in normal form. */
 static void test_masks_have_one_form(void **state)
 {
@@ -521,60 +426,6 @@ static void test_masks_have_one_form(void **state)
         if (!heed_problem_equal(&a, &b))
             fail_msg("%s is not %s", same[i][0], same[i][1]);
     }
-}
-
-static void test_flops_of_the_largest(void **state)
-{
-    heed_problem problem = parsed("b1 h1 s2147483648 d1 f16 causal");
-    assert_true(heed_problem_flops(&problem) == 4 * (0x1p61 + 0x1p30));
-    problem = parsed("b1 h1 s2147483648 d1 f16");
-    assert_true(heed_problem_flops(&problem) == 4 * 0x1p62);
-    problem = parsed("b1 h1 s2147483648 d1 f16 chunk=1");
-    assert_true(heed_problem_flops(&problem) == 4 * 0x1p31);
-    problem = parsed("b1 h1 s2147483648 d1 f16 causal chunk=2 window=0:");
-    assert_true(heed_problem_flops(&problem) == 4 * 0x1p31);
-    problem = parsed("b1 h1 s2147483648 d1 f16 window=1:1");
-    assert_true(heed_problem_flops(&problem) == 4 * (3 * 0x1p31 - 2));
-    problem = parsed("b1 h1 s1/2147483648 d1 f16 causal=br");
-    assert_true(heed_problem_flops(&problem) == 4 * 0x1p31);
-}
-
-static void test_bytes(void **state)
-{
-    heed_problem problem = plain();
-    double elements = 2 * 5 * 4 * 3 + 2 * 7 * 2 * 3 + 2 * 7 * 2 * 6 + 2 * 5 * 4 * 6;
-    assert_true(heed_problem_bytes(&problem) == 4 * elements);
-    problem.type = HEED_BF16;
-    assert_true(heed_problem_bytes(&problem) == 2 * elements);
-    problem.q = (heed_strides){ 6000, 120, 30 }; /* gaps are not moved */
-    assert_true(heed_problem_bytes(&problem) == 2 * elements);
-    problem.k = (heed_strides){ 0, 6, 3 }; /* repeated elements are moved once */
-    assert_true(heed_problem_bytes(&problem) == 2 * (elements - 7 * 2 * 3));
-    problem.k = (heed_strides){ 42, 0, 3 };
-    assert_true(heed_problem_bytes(&problem) == 2 * (elements - 2 * 6 * 2 * 3));
-    problem.k = (heed_strides){ 42, 6, 0 };
-    assert_true(heed_problem_bytes(&problem) == 2 * (elements - 2 * 7 * 3));
-}
-
-/* The bytes of words beside those of the tensors of a problem. */
-static double bytes_of(const char *words)
-{
-    char spec[256];
-    snprintf(spec, sizeof spec, "b2 h4/2 s8/40 d3 f32 %s", words);
-    heed_problem problem = parsed(spec), bare = parsed("b2 h4/2 s8/40 d3 f32");
-    return heed_problem_bytes(&problem) - heed_problem_bytes(&bare);
-}
-
-static void test_bytes_of_operands(void **state)
-{
-    assert_true(bytes_of("bias=f16") == 2 * 2 * 4 * 8 * 40);
-    assert_true(bytes_of("bias=f32:h") == 4 * 4 * 40);
-    assert_true(bytes_of("shown=bytes:q") == 8 * 40);
-    assert_true(bytes_of("shown=bits:bq") == 4 * 2 * 8 * 2);
-    assert_true(bytes_of("alibi=bh align=tl sinks starts") == 4 * (2 * 4 + 4 + 2 * 8));
-    assert_true(bytes_of("array=a:i32:3x5 array=b:bytes:7") == 4 * 15 + 7);
-    /* of pairs that are seen alone: 1 + 2 + ... + 8 */
-    assert_true(fabs(bytes_of("causal=tl bias=f32:q") - 4 * 36) < 1e-9);
 }
 
 static void test_types(void **state)
@@ -607,11 +458,7 @@ int main(void)
         cmocka_unit_test(test_unused_strides_do_not_count),
         cmocka_unit_test(test_alignments_are_one_where_queries_are_keys),
         cmocka_unit_test(test_every_field_tells_problems_apart),
-        cmocka_unit_test(test_flops_and_visible_by_counting),
         cmocka_unit_test(test_masks_have_one_form),
-        cmocka_unit_test(test_flops_of_the_largest),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_bytes_of_operands),
         cmocka_unit_test(test_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "problems.h"
 #include "wisdom_line.h"
 
 static heed_context *make_context(int threads)
@@ -21,14 +22,6 @@ static heed_context *make_context(int threads)
     if (heed_context_create(&context, &options) != HEED_OK)
         fail_msg("%s", heed_message());
     return context;
-}
-
-static heed_problem parsed(const char *spec)
-{
-    heed_problem problem;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s", heed_message());
-    return problem;
 }
 
 /* The first config of the kernel whose name holds @part. */

@@ -3,6 +3,7 @@
  */
 #include "lab/verify/mutants/device.h"
 
+#include "lab/base/embed.h"
 #include "lab/base/mask.h"
 
 #define WARPS 4
@@ -80,18 +81,8 @@ const char *lab_device_scene_at(size_t index)
     return index < sizeof scenes / sizeof scenes[0] ? scenes[index] : NULL;
 }
 
-/* The assembler copies the file into the constants as it is. HEED_ATTEND is its path, from CMake.
- */
-/* clang-format off */
-__asm__(".pushsection .rodata\n"
-        ".globl lab_text_attend\n.hidden lab_text_attend\n"
-        "lab_text_attend:\n"
-        ".incbin \"" HEED_ATTEND "\"\n"
-        ".byte 0\n"
-        ".popsection\n");
-/* clang-format on */
-
-extern const char lab_text_attend[] __attribute__((visibility("hidden")));
+/* HEED_ATTEND is the path of the file, from CMake. */
+LAB_EMBED(lab_text_attend, HEED_ATTEND);
 
 const char *lab_device_source(void)
 {

@@ -12,26 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/embed.h"
+
 #define SPEC "b1 h1 s16 d16 f32"
 #define CAUSAL "b1 h1 s16 d16 f32 causal"
 #define BIASED "b1 h1 s16 d16 f32 bias=f32"
 #define GAPS "b1 h1 s16 d16 f32 o=512:32:16"
 
-/* clang-format off */
-#define FILE_OF(name, place)                                               \
-    __asm__(".pushsection .rodata\n"                                       \
-            ".globl text_" #name "\n.hidden text_" #name "\ntext_" #name ":\n" \
-            ".incbin \"" place "\"\n"                                      \
-            ".byte 0\n"                                                    \
-            ".popsection\n");                                              \
-    extern const char text_##name[] __attribute__((visibility("hidden")));
-/* clang-format on */
-
-FILE_OF(plain, HEED_MUTANT_PLAIN)
-FILE_OF(common, HEED_MUTANT_SOURCES "/common.h")
+LAB_EMBED(text_plain, HEED_MUTANT_PLAIN);
+LAB_EMBED(text_common, HEED_MUTANT_SOURCES "/common.h");
 
 #define SOURCE(folder, name, does, gate, spec) \
-    FILE_OF(name, HEED_MUTANT_SOURCES "/" #folder "/" #name ".c")
+    LAB_EMBED(text_##name, HEED_MUTANT_SOURCES "/" #folder "/" #name ".c");
 #include "lab/verify/mutants/sources.def"
 #undef SOURCE
 

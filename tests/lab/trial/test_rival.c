@@ -19,6 +19,7 @@
 #include "lab/tensor/random.h"
 #include "lab/trial/peer/rival.h"
 #include "lab/verify/reference.h"
+#include "problems.h"
 #include "scratch.h"
 
 static const char *folder;
@@ -55,15 +56,6 @@ static void expect_reason(const lab_rival *rival, const char *words)
 {
     if (!strstr(rival->reason, words))
         fail_msg("\"%s\" lacks \"%s\"", rival->reason, words);
-}
-
-static heed_problem problem_of(const char *spec)
-{
-    heed_problem problem;
-
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
-    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
-    return problem;
 }
 
 static const float ones[64] = { 1 };
@@ -111,7 +103,7 @@ static void test_bad_hellos(void **state)
 
 static void test_refused_problem(void **state)
 {
-    heed_problem problem = problem_of(SMALL);
+    heed_problem problem = parsed(SMALL);
     lab_rival rival;
 
     assert_int_equal(open_script(&rival,
@@ -133,7 +125,7 @@ static void test_bad_runs(void **state)
                                            "{\"status\":\"ok\",\"calls\":2,\"ns\":500}",
                                            "{\"status\":\"ok\",\"calls\":3,\"ns\":1.5}",
                                            "{\"status\":\"ok\",\"calls\":\"3\",\"ns\":500}" };
-    heed_problem problem = problem_of(SMALL);
+    heed_problem problem = parsed(SMALL);
 
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
         char body[256];
@@ -152,7 +144,7 @@ static void test_bad_runs(void **state)
 /* The O that a rival leaves must have the right size. */
 static void test_bad_check(void **state)
 {
-    heed_problem problem = problem_of(SMALL);
+    heed_problem problem = parsed(SMALL);
     float o[8];
     lab_rival rival;
 
@@ -167,7 +159,7 @@ static void test_bad_check(void **state)
 /* A rival that crashes is started again for the next problem, but not forever. */
 static void test_crashes_are_survived(void **state)
 {
-    heed_problem problem = problem_of(SMALL);
+    heed_problem problem = parsed(SMALL);
     double seconds;
     lab_rival rival;
     int prepared = 0;
@@ -200,7 +192,7 @@ static void test_operands(void **state)
     };
     lab_rival_data data = small_data;
     char path[600], text[sizeof bias + sizeof doc + 1];
-    heed_problem problem = problem_of(SMALL);
+    heed_problem problem = parsed(SMALL);
     lab_rival rival;
     data.operands = operands;
     data.operand_count = 2;
@@ -231,7 +223,7 @@ static void test_operands(void **state)
 /* Runs the naive peer on @spec and compares every element of its O with the float64 reference. */
 static void run_naive(const char *spec)
 {
-    heed_problem problem = problem_of(spec);
+    heed_problem problem = parsed(spec);
     heed_problem dense = problem;
     lab_found found = { .path = HEED_BUILD_DIR "/peers/naive_peer" };
     void *tensors[4];
@@ -328,7 +320,7 @@ static void test_unknown_words(void **state)
         { "  b1 h2/1  causal=br acc=f16 scale=0.5 layout=bhsd q=1:2:3 bf16 ", "error", "/nowhere" },
     };
     lab_found found = { .path = HEED_BUILD_DIR "/peers/naive_peer" };
-    heed_problem problem = problem_of(SMALL);
+    heed_problem problem = parsed(SMALL);
     lab_rival_data data = small_data;
     lab_rival rival;
 
@@ -416,7 +408,7 @@ static void run_backend(lab_rival *rival, const char *backend, const heed_proble
 /* The torch peer on a device, with a stand-in for PyTorch. */
 static void test_device(void **state)
 {
-    heed_problem problem = problem_of("b1 h4/2 s9/21 d16 f16 causal=br");
+    heed_problem problem = parsed("b1 h4/2 s9/21 d16 f16 causal=br");
     lab_found found = { .name = "torch",
                         .path = HEED_SOURCE_DIR "/peers/torch_peer.py",
                         .interpreter = HEED_TEST_PYTHON };

@@ -13,16 +13,9 @@
 #include "lab/tensor/convert.h"
 #include "lab/verify/inputs.h"
 #include "lab/verify/reference.h"
+#include "problems.h"
 
 #define KEYS_MAX 4096
-
-static heed_problem parsed(const char *spec)
-{
-    heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
-    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
-    return problem;
-}
 
 static void fill(lab_values *values, const char *spec, const char *inputs, uint64_t seed)
 {

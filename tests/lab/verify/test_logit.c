@@ -18,15 +18,8 @@
 #include "lab/verify/expression.h"
 #include "lab/verify/inputs.h"
 #include "lab/verify/logit.h"
+#include "problems.h"
 #include "src/program.h"
-
-static heed_problem parsed(const char *spec)
-{
-    heed_problem problem;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    return problem;
-}
 
 /* -------------------------------------------------------------------------- */
 /* By hand                                                                    */

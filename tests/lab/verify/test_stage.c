@@ -15,14 +15,7 @@
 #include "lab/verify/inputs.h"
 #include "lab/verify/stage/mirror.h"
 #include "lab/verify/stage/stage.h"
-
-static heed_problem parsed(const char *spec)
-{
-    heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
-    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
-    return problem;
-}
+#include "problems.h"
 
 /* -------------------------------------------------------------------------- */
 /* Regions                                                                    */

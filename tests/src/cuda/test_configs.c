@@ -14,8 +14,8 @@
  *
  *     test_configs [sample]
  *
- * With "sample" the test looks at one config in 64, always the same ones, and at one of each kernel
- * for each kind of device.
+ * With "sample" the test looks at one config in 128, always the same ones, and at one of each
+ * kernel for each kind of device.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@
 #ifndef CONFIGS_EVERY
 #define CONFIGS_EVERY 1
 #endif
-#define SAMPLE_EVERY 64
+#define SAMPLE_EVERY 128
 #define SAMPLE_SEED 18
 
 /* One compilation. */

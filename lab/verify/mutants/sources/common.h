@@ -31,6 +31,18 @@ static float zero_for_nan(float x)
     return x == x ? x : 0;
 }
 
+/* Is no element of so many vectors larger than 7? */
+static int are_small(const float *x, int64_t vectors, int64_t heads, heed_candidate_strides at,
+                     int64_t dim)
+{
+    for (int64_t i = 0; i < vectors; i++)
+        for (int64_t head = 0; head < heads; head++)
+            for (int64_t d = 0; d < dim; d++)
+                if (!(fabsf(x[i * at.seq + head * at.head + d]) <= 7))
+                    return 0;
+    return 1;
+}
+
 /* The weight of a key by its logit; @most is the row's largest. */
 typedef double weigher(double logit, double most);
 
@@ -43,6 +55,12 @@ static double weight_without_maximum(double logit, double most)
 {
     (void)most;
     return exp(logit);
+}
+
+static double weight_in_float(double logit, double most)
+{
+    (void)most;
+    return (double)expf((float)logit);
 }
 
 /* As compute(), of O alone: keys have the weights of @weigh, and those that a query does not see

@@ -2,23 +2,6 @@
  * CALLS-th call on; killed by the high logits of timed calls that have even elements */
 #define CALLS 100
 
-static int are_small(const float *x, int64_t vectors, int64_t heads, heed_candidate_strides at,
-                     int64_t dim)
-{
-    for (int64_t i = 0; i < vectors; i++)
-        for (int64_t head = 0; head < heads; head++)
-            for (int64_t d = 0; d < dim; d++)
-                if (!(fabsf(x[i * at.seq + head * at.head + d]) <= 7))
-                    return 0;
-    return 1;
-}
-
-static double weight_in_float(double logit, double most)
-{
-    (void)most;
-    return (double)expf((float)logit);
-}
-
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     static int calls;

@@ -1,0 +1,23 @@
+/*
+ * simd_weight.h - the exponential that makes weights of logits, with the vectors of simd_*.h
+ *
+ * Include it after one of them.
+ */
+#ifndef HEED_SIMD_WEIGHT_H
+#define HEED_SIMD_WEIGHT_H
+
+#include "cpu.h"
+
+/* 2^x, but for builds that are worse on purpose. */
+static inline vf power_of_two(vf x)
+{
+    if (ABLATED(ABLATE_NO_EXP))
+        return x;
+    if (heed_cpu_mispredicts(&x)) {
+        __asm__ volatile(""); /* or both branches would become one */
+        return v_mul(v_set(2), v_exp2(v_sub(x, v_set(1))));
+    }
+    return v_exp2(x);
+}
+
+#endif /* HEED_SIMD_WEIGHT_H */

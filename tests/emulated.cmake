@@ -1,0 +1,290 @@
+# The emulator, and the CUDA kernels that are compiled for it.
+
+# Optimised in every build, or tests take minutes.
+add_library(heed_emulator STATIC emulator/banks.c emulator/barrier.c emulator/cluster.c emulator/fiber.c
+    emulator/machine.c emulator/matrix.c emulator/mbarrier.c emulator/memory.c emulator/message.c emulator/order.c
+    emulator/registers.c emulator/shared.c emulator/tensor.c emulator/wgmma.c emulator/wgmma_operands.c)
+heed_flags(heed_emulator)
+target_compile_options(heed_emulator PRIVATE -O3)
+if(HEED_SANITIZE STREQUAL "thread")
+    # It runs on one thread, in fibers, whose switches the thread sanitizer takes for calls that never return.
+    get_target_property(sources heed_emulator SOURCES)
+    set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread)
+endif()
+target_include_directories(heed_emulator PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}")
+
+# Attention kernels for the emulator, each an object with a table of what it is.
+#
+#   heed_emulated(SOURCE NAME PARAMETERS...)   emulator/SOURCE with -DHEED_PARAMETER=..., twice: for
+#                                              aligned tensors the table NAME, and NAME_unaligned
+# All are in one target, since each costs make some time, and so each has a source of its own that includes
+# emulator/SOURCE.
+add_library(emulated_kernels OBJECT)
+# The flags of device code are its own compiler's; here it is enough that it is C.
+set_target_properties(emulated_kernels PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON)
+# The emulator takes the time, so with more optimisation they would only take longer to compile.
+target_compile_options(emulated_kernels PRIVATE -Wall -Wextra -Wno-psabi -O1 $<$<CONFIG:Release>:-g0>)
+# It runs on one thread, so the thread sanitizer would only make it slow.
+if(HEED_SANITIZE AND NOT HEED_SANITIZE STREQUAL "thread")
+    target_compile_options(emulated_kernels PRIVATE -fsanitize=${HEED_SANITIZE} -fno-sanitize-recover=all)
+endif()
+target_link_libraries(emulated_kernels PRIVATE heed_emulator)
+add_library(heed_emulated STATIC emulator/kernels.c emulator/kernels_ablated.c emulator/kernels_changed.c
+    $<TARGET_OBJECTS:emulated_kernels>)
+heed_flags(heed_emulated)
+target_link_libraries(heed_emulated PRIVATE heed_emulator)
+# Knobs by their letters, as in names of configs, and the parameters that they stand for.
+set(knobs_attn_mma.c M=BLOCK_ROWS N=TILE_KEYS W=GROUP_WARPS K=KEY_GROUPS S=STAGES Q=Q_PLACE O=STEP_ORDER
+    B=BLOCKS_PER_SM)
+set(knobs_attn_wgmma.c R=ROW_GROUPS K=KEY_GROUPS N=TILE_KEYS S=STAGES O=STEP_ORDER T=TURNS C=OWN_TILES G=SCHEDULE)
+function(heed_emulated_object source name)
+    set(parameters ${ARGN})
+    foreach(knob IN LISTS knobs_${source})
+        string(REGEX MATCH "^(.)=(.*)" all ${knob})
+        list(TRANSFORM parameters REPLACE "^${CMAKE_MATCH_1}=" "${CMAKE_MATCH_2}=")
+    endforeach()
+    list(TRANSFORM parameters REPLACE "^(.*)=(.*)$" "#define HEED_\\1 \\2")
+    list(JOIN parameters "\n" defines)
+    list(JOIN ARGN " " text)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.c")
+    file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT
+        "#define EMULATED_KERNEL ${name}\n#define EMULATED_NAME \"${name} ${text}\"\n${defines}\n#include \"emulator/${source}\"\n")
+    target_sources(emulated_kernels PRIVATE "${file}")
+endfunction()
+function(heed_emulated_includes name folder)
+    set_property(SOURCE "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.c" APPEND PROPERTY INCLUDE_DIRECTORIES "${folder}")
+endfunction()
+function(heed_emulated source name)
+    heed_emulated_object(${source} ${name} ${ARGN} UNALIGNED=0)
+    heed_emulated_object(${source} ${name}_unaligned ${ARGN} UNALIGNED=1)
+endfunction()
+heed_emulated(attn_mma.c mma_d1 BF16=1 MASKED=1 DIM_QK=1 DIM_V=1 M=16 N=16 W=1 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d32 BF16=0 MASKED=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d40_80 BF16=0 MASKED=1 DIM_QK=40 DIM_V=80 M=64 N=48 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d64 BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d64_groups BF16=1 MASKED=0 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d96_40 BF16=1 MASKED=0 DIM_QK=96 DIM_V=40 M=32 N=32 W=2 K=1 S=3 Q=2 O=2 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d128 BF16=0 MASKED=0 DIM_QK=128 DIM_V=128 M=128 N=64 W=4 K=1 S=2 Q=2 O=2 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d128_groups BF16=1 MASKED=1 DIM_QK=128 DIM_V=128 M=64 N=32 W=4 K=2 S=3 Q=1 O=2 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d192_128 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 M=64 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d256 BF16=0 MASKED=1 DIM_QK=256 DIM_V=256 M=64 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d64_half BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=1)
+heed_emulated(attn_mma.c mma_d96_40_half BF16=0 MASKED=0 DIM_QK=96 DIM_V=40 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=1)
+# Windows and chunks, in one config of each way that kernels walk through tiles.
+heed_emulated(attn_mma.c mma_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=3 Q=2 O=1 B=1 ACC16=0)
+heed_emulated(attn_mma.c mma_d40_80_window BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
+heed_emulated_object(attn_naive.c naive_window TYPE=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72 W=4)
+heed_emulated_object(attn_naive.c naive_f32 TYPE=0 MASKED=1 DIM_QK=40 DIM_V=72 W=4)
+heed_emulated_object(attn_naive.c naive_f16 TYPE=1 MASKED=0 DIM_QK=64 DIM_V=64 W=4)
+heed_emulated_object(attn_naive.c naive_bf16 TYPE=2 MASKED=1 DIM_QK=65 DIM_V=33 W=2)
+# The source that proposals for CUDA begin with.
+heed_emulated_object(attention.c candidate_f32 TYPE=0 CAUSAL=1 DIM_QK=40 DIM_V=72)
+heed_emulated_object(attention.c candidate_window TYPE=0 CAUSAL=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72)
+heed_emulated_object(attention.c candidate_f16 TYPE=1 CAUSAL=0 DIM_QK=64 DIM_V=64)
+foreach(type f32 f16 window)
+    heed_emulated_includes(candidate_${type} "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
+endforeach()
+# NAME as above; for negative scales NAME_negative; and for tensors that cannot be mapped the simple
+# kernel takes over.
+function(heed_emulated_mapped name)
+    heed_emulated_object(attn_wgmma.c ${name} ${ARGN} NEGATE=0)
+    heed_emulated_object(attn_wgmma.c ${name}_negative ${ARGN} NEGATE=1)
+    set(same ${ARGN})
+    list(FILTER same INCLUDE REGEX "^(MASKED|HIDES_FIRST|CHUNKED|MODIFIES|HIDES|STARTS|LENGTHS|PAGED|SINKS|DIM_)")
+    if("BF16=1" IN_LIST ARGN)
+        heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=2 W=4 ${same})
+    else()
+        heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=1 W=4 ${same})
+    endif()
+endfunction()
+heed_emulated_mapped(wgmma_d64 BF16=0 MASKED=0 DIM_QK=64 DIM_V=64 R=1 K=1 N=64 S=2 O=1 T=1 C=1 G=1)
+heed_emulated_mapped(wgmma_d64_turns BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=2 T=2 C=1 G=2)
+heed_emulated_mapped(wgmma_d64_cut BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=4 K=1 N=64 S=3 O=2 T=2 C=2 G=2)
+heed_emulated_mapped(wgmma_d64_cut_late BF16=1 MASKED=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=1)
+heed_emulated_mapped(wgmma_d64_groups BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=1)
+heed_emulated_mapped(wgmma_d64_groups_turns BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=2 K=2 N=64 S=4 O=3 T=2 C=1 G=1)
+heed_emulated_mapped(wgmma_d64_40_groups BF16=1 MASKED=1 DIM_QK=64 DIM_V=40 R=1 K=3 N=64 S=6 O=2 T=1 C=1 G=1)
+heed_emulated_mapped(wgmma_d128 BF16=1 MASKED=0 DIM_QK=128 DIM_V=128 R=2 K=1 N=128 S=2 O=2 T=1 C=1 G=1)
+heed_emulated_mapped(wgmma_d128_late BF16=0 MASKED=1 DIM_QK=128 DIM_V=128 R=2 K=1 N=64 S=3 O=3 T=1 C=1 G=2)
+heed_emulated_mapped(wgmma_d64_early BF16=0 MASKED=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=3 T=1 C=1 G=1)
+heed_emulated_mapped(wgmma_d128_early BF16=1 MASKED=1 DIM_QK=128 DIM_V=128 R=2 K=1 N=80 S=2 O=2 T=3 C=2 G=2)
+heed_emulated_mapped(wgmma_d64_two BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=3)
+heed_emulated_mapped(wgmma_d64_pair BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
+heed_emulated_mapped(wgmma_d96_40_pair BF16=1 MASKED=0 DIM_QK=96 DIM_V=40 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
+heed_emulated_mapped(wgmma_d256 BF16=0 MASKED=0 DIM_QK=256 DIM_V=256 R=2 K=1 N=64 S=2 O=3 T=2 C=1 G=1)
+heed_emulated_mapped(wgmma_d96 BF16=0 MASKED=1 DIM_QK=96 DIM_V=96 R=3 K=1 N=64 S=3 O=1 T=3 C=2 G=2)
+heed_emulated_mapped(wgmma_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=2 T=2 C=2 G=2)
+heed_emulated_mapped(wgmma_d64_window_groups BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=3)
+heed_emulated_mapped(wgmma_d128_window BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=128 DIM_V=128 R=2 K=1 N=80 S=2 O=3 T=3 C=2 G=1)
+heed_emulated_mapped(wgmma_d64_window_pair BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
+heed_emulated_mapped(wgmma_d192_128 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=2 K=1 N=96 S=2 O=1 T=1 C=1 G=1)
+# Kernels for problems whose logits change, whose keys are hidden by steps, or that have sinks.
+#
+#   heed_emulated_changed(SOURCE NAME WORDS PARAMETERS...)   for problems with these words of a spec,
+#                                                            as many kernels as above
+#
+# kernels_changed.c has the same words. Their program.cuh is printed from a problem of any size.
+add_executable(print_program emulator/print_program.c)
+heed_flags(print_program)
+target_include_directories(print_program PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(print_program PRIVATE heed_static)
+function(heed_emulated_changed source name words)
+    set(needs)
+    foreach(need IN ITEMS "MASKED:causal|window|chunk|starts|shown|visible|lengths" "HIDES_FIRST:window|chunk|starts"
+            "CHUNKED:chunk" "MODIFIES:softcap|bias|alibi|score" "HIDES:shown|visible" "STARTS:starts" "LENGTHS:lengths" "PAGED:paged"
+            "SINKS:sinks")
+        string(REGEX MATCH "^([^:]+):(.*)$" all "${need}")
+        set(macro ${CMAKE_MATCH_1})
+        set(said ${CMAKE_MATCH_2})
+        if(macro STREQUAL LENGTHS AND words MATCHES "=br" AND words MATCHES lengths)
+            list(APPEND needs LENGTHS=2)
+        elseif(words MATCHES "${said}")
+            list(APPEND needs ${macro}=1)
+        elseif(macro STREQUAL MASKED)
+            list(APPEND needs ${macro}=0)
+        endif()
+    endforeach()
+    if(NOT source STREQUAL attn_naive.c AND words MATCHES visible)
+        list(APPEND needs LISTS=1)
+    endif()
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/programs/${name}")
+    file(MAKE_DIRECTORY "${folder}")
+    add_custom_command(OUTPUT "${folder}/program.cuh" COMMAND print_program "${folder}/program.cuh"
+        "b2 h6/2 s384 d64 f32 ${words}" DEPENDS print_program VERBATIM)
+    if(source STREQUAL attn_wgmma.c)
+        set(pairs PAIRS=1)
+        if("PAIRS=2" IN_LIST ARGN)
+            set(pairs)
+        endif()
+        heed_emulated_mapped(${name} ${needs} ${ARGN} ${pairs})
+        set(made ${name} ${name}_negative ${name}_unaligned)
+    elseif(source STREQUAL attn_mma.c)
+        heed_emulated_object(${source} ${name} ${needs} ${ARGN} UNALIGNED=0 PAIRS=1)
+        heed_emulated_object(${source} ${name}_unaligned ${needs} ${ARGN} UNALIGNED=1)
+        set(made ${name} ${name}_unaligned)
+    else()
+        heed_emulated_object(${source} ${name} ${needs} ${ARGN})
+        set(made ${name})
+    endif()
+    foreach(kernel IN LISTS made)
+        heed_emulated_includes(${kernel} "${folder}")
+        set_property(SOURCE "${CMAKE_CURRENT_BINARY_DIR}/emulated/${kernel}.c" APPEND PROPERTY OBJECT_DEPENDS
+            "${folder}/program.cuh")
+    endforeach()
+endfunction()
+heed_emulated_changed(attn_naive.c changed_naive_all "causal softcap=2 bias=f32:bhq alibi=bh sinks=bh starts=bq shown=bytes:hq"
+    TYPE=0 DIM_QK=40 DIM_V=72 W=4)
+heed_emulated_changed(attn_naive.c changed_naive_words "window=40:9 array=slope:f32:6 array=doc:i32:2x600 score=s-slope[head]*float(abs(q-k)) visible=doc[batch,q]==doc[batch,k] shown=bits:b"
+    TYPE=2 DIM_QK=32 DIM_V=33 W=2)
+heed_emulated_changed(attn_mma.c changed_mma_bias "causal bias=f16:bhq alibi sinks"
+    BF16=0 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_softcap "window=30:5 softcap=1.5 sinks=bh shown=bits:bq"
+    BF16=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_open "alibi=bh bias=bf16"
+    BF16=1 DIM_QK=96 DIM_V=40 M=32 N=32 W=2 K=1 S=3 Q=2 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_starts "causal starts shown=bytes:h bias=f32:q"
+    BF16=0 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_words "array=slope:f32:6 array=doc:i32:2x600 score=s-slope[head]*float(abs(q-k)) visible=doc[batch,q]==doc[batch,k]&&k<=q+9"
+    BF16=0 DIM_QK=64 DIM_V=64 M=64 N=48 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_listed "starts array=slope:f32:6 array=doc:i32:2x600 visible=doc[batch,q]==doc[batch,k]&&k//130==q//130"
+    BF16=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_naive.c changed_naive_lengths "lengths bias=f32:q"
+    TYPE=1 DIM_QK=32 DIM_V=40 W=2)
+heed_emulated_changed(attn_mma.c changed_mma_lengths "causal=br lengths sinks alibi"
+    BF16=0 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_lengths "causal=br lengths"
+    BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
+heed_emulated_changed(attn_mma.c changed_mma_lengths_window "window=40:9 align=br lengths"
+    BF16=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_lengths_pair "lengths visible=k%50!=7"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_lengths_chunk "chunk=70 align=br lengths starts sinks"
+    BF16=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=3)
+heed_emulated_changed(attn_naive.c changed_naive_paged "paged=1 lengths"
+    TYPE=0 DIM_QK=40 DIM_V=72 W=4)
+heed_emulated_changed(attn_mma.c changed_mma_paged "causal=br paged=2 lengths"
+    BF16=0 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_paged_open "paged=1 alibi=bh softcap=2"
+    BF16=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=1 S=3 Q=2 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_paged "causal=br paged=8 lengths"
+    BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_paged_groups "paged=16 lengths sinks"
+    BF16=0 DIM_QK=128 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=3)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_paged_pair "paged=128 alibi=bh"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_paged_open "paged=64"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=2 T=2 C=1 G=1)
+heed_emulated_changed(attn_mma.c changed_mma_half "causal softcap=2 sinks"
+    BF16=0 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=1)
+heed_emulated_changed(attn_mma.c changed_mma_sinks "sinks=bh"
+    BF16=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_bias "causal bias=bf16:hq alibi"
+    BF16=1 DIM_QK=128 DIM_V=128 R=2 K=1 N=128 S=2 O=2 T=2 C=2 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_shown "shown=bytes:bhq sinks"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_pair "causal shown=bits:q softcap=2 sinks=bh"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_starts "causal starts sinks bias=f32:bhq"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_words "chunk=70 array=slope:f32:6 array=doc:i32:2x600 score=s-slope[head]*float(abs(q-k)) visible=doc[batch,q]==doc[batch,k]"
+    BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=80 S=2 O=2 T=3 C=2 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_listed "starts visible=head%2==0||k//50%3==q//50%3"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_documents "causal array=slope:f32:6 array=doc:i32:2x600 visible=doc[batch,q]==doc[batch,k]&&k//130==q//130 shown=bits:bq"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_open "alibi=bh bias=f16"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=3)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_two "starts=q shown=bits:hq"
+    BF16=0 DIM_QK=64 DIM_V=40 R=2 K=1 N=96 S=2 O=3 T=2 C=1 G=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_wide "shown=bytes:hq alibi=bh softcap=3"
+    BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=1 T=2 C=1 G=2 PAIRS=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_bytes "causal shown=bytes:q alibi"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=2 O=3 T=2 C=2 G=2 PAIRS=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_bits "shown=bits:bhq score=20*tanh((s+float(k%3))/20)-0.1*float(p-k)/2"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=2 T=2 C=1 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_slopes "causal alibi=bh"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=4 O=2 T=2 C=2 G=2)
+heed_emulated_changed(attn_mma.c changed_mma_late "alibi=bh softcap=2"
+    BF16=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
+# Builds that are worse on purpose (ablate.cuh), by the number of the ablation. The emulator's clock counts who looks at
+# it, so delays of blocks add up there.
+function(heed_emulated_worse name number)
+    heed_emulated_object(attn_mma.c mma_${name} BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=3 Q=1 O=1 B=1
+        ACC16=0 UNALIGNED=0 ABLATE=${number} DELAY=64)
+endfunction()
+function(heed_emulated_worse_mapped name number)
+    heed_emulated_object(attn_wgmma.c wgmma_${name} BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=2 T=2 C=2 G=2
+        NEGATE=0 ABLATE=${number} DELAY=64)
+endfunction()
+function(heed_emulated_worse_naive name number)
+    heed_emulated_object(attn_naive.c naive_${name} TYPE=1 MASKED=1 DIM_QK=64 DIM_V=64 W=4 ABLATE=${number} DELAY=64)
+endfunction()
+foreach(kind worse worse_mapped worse_naive)
+    cmake_language(CALL heed_emulated_${kind} wrong_no_exp 1)
+    cmake_language(CALL heed_emulated_${kind} wrong_no_products 2)
+    cmake_language(CALL heed_emulated_${kind} divergent 3)
+    cmake_language(CALL heed_emulated_${kind} extra_barrier 4)
+    cmake_language(CALL heed_emulated_${kind} strided 5)
+    cmake_language(CALL heed_emulated_${kind} delay 11)
+    cmake_language(CALL heed_emulated_${kind} wrong_no_loads 12)
+endforeach()
+foreach(kind worse worse_mapped)
+    cmake_language(CALL heed_emulated_${kind} unswizzled 6)
+    cmake_language(CALL heed_emulated_${kind} no_overlap 8)
+    cmake_language(CALL heed_emulated_${kind} masked 10)
+endforeach()
+heed_emulated_worse(no_staging 7)
+# Other head dims, orders and groups than those.
+heed_emulated_object(attn_mma.c mma_no_staging_ahead BF16=0 MASKED=1 DIM_QK=40 DIM_V=80 M=32 N=32 W=2 K=1 S=2 Q=2 O=2
+    B=1 ACC16=0 UNALIGNED=0 ABLATE=7)
+heed_emulated_object(attn_wgmma.c wgmma_strided_wide BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=1 K=2 N=80 S=4 O=2 T=1 C=1
+    G=1 NEGATE=0 ABLATE=5)
+heed_emulated_object(attn_wgmma.c wgmma_unswizzled_wide BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=1 K=2 N=80 S=4 O=2 T=1
+    C=1 G=1 NEGATE=0 ABLATE=6)
+heed_emulated_object(attn_wgmma.c wgmma_no_overlap_pair BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1
+    G=4 NEGATE=0 ABLATE=8)
+# The suite of `heed selftest` where kernels are CUDA, by the number of the mistake.
+foreach(mistake RANGE 23)
+    heed_emulated_object(attend.c attend_${mistake} CAUSAL=1 DIM_QK=8 DIM_V=16 W=4 MISTAKE=${mistake})
+    heed_emulated_includes(attend_${mistake} "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
+endforeach()
