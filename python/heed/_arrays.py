@@ -58,6 +58,13 @@ def numpy_pointer(x: Any) -> int:
     return _address_at(_pointer_of(capsule, None) + _DATA_AT).value or 0
 
 
+def memory_pointer(name: str, x: Any) -> int:
+    """Where an array begins that is memory alone, of whatever type."""
+    if hasattr(x, "data_ptr"):
+        return int(x.data_ptr())
+    return numpy_pointer(x) if hasattr(x, "__array_struct__") else view(name, x).pointer
+
+
 _NUMPY_TYPES = {
     "float32": "f32",
     "float16": "f16",

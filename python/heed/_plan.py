@@ -12,7 +12,16 @@ from typing import Any, Dict, List, Optional, Tuple, Type
 from . import _again
 from . import _library as c
 from ._again import Calls, makers_of
-from ._arrays import Fast, View, empty, fast_of, require_writable, stream_of, view
+from ._arrays import (
+    Fast,
+    View,
+    empty,
+    fast_of,
+    memory_pointer,
+    require_writable,
+    stream_of,
+    view,
+)
 from ._errors import ArgumentTypeError, InvalidError
 from ._library import check, library, text_of
 from ._report import Record, record_of
@@ -394,7 +403,7 @@ class Plan:
     def _make_buffers(self, workspace: Any) -> c.Buffers:
         buffers = c.Buffers(size=sizeof(c.Buffers))
         if workspace is not None:
-            self._place(buffers, view("workspace", workspace).pointer)
+            self._place(buffers, memory_pointer("workspace", workspace))
         return buffers
 
     def _place(self, buffers: c.Buffers, address: int) -> None:

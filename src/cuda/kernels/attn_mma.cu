@@ -71,6 +71,10 @@ typedef struct walk {
     tile_stream k_stream, v_stream;
     u32 q_lane;   /* where ldmatrix looks in Q, */
     u32 kv_lanes; /* in a tile of K, and in the upper half in one of V */
+#if HEED_PAGED
+    u32 length;                  /* keys of the batch element */
+    tile_pages k_pages, v_pages; /* of the tiles that are loaded next */
+#endif
 #if HEED_Q_PLACE == 2
     u32 q[QK16][ROWS16][4];
 #endif
@@ -83,6 +87,9 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
     place *at = &w->at;
     find_place(args, at);
     w->args = args;
+#if HEED_PAGED
+    w->length = clip_key(&args->seq_k, batch_length(args, at->batch));
+#endif
     w->q_smem = ptx_shared_base();
     w->bad_smem = w->q_smem + Q_BYTES;
     w->stages = w->q_smem + STAGES_AT + at->group * HEED_STAGES * STAGE_BYTES;
@@ -165,24 +172,94 @@ HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
                      HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
 }
 
-/* Step j of the pipeline is K of tile j + K_AHEAD and V of tile j. @whole: both are there with all
- * their rows. */
-HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
+#if HEED_PAGED
+
+/* Loads tile j of K, */
+HEED_DEVICE void page_k(walk *w, u32 j, const int aligned)
+{
+    const heed_cuda_args *args = w->args;
+    load_pages(args, &w->at, w->k, args->k_stride, stage_of(w, j), tile_key(&w->at, j), w->length,
+               &w->k_pages, HEED_DIM_QK, QK_PAD, aligned);
+}
+
+/* and of V, which is the same tile or the one before; */
+HEED_DEVICE void page_v(walk *w, u32 j, const int aligned)
+{
+    const heed_cuda_args *args = w->args;
+    load_pages(args, &w->at, w->v, args->v_stride, stage_of(w, j) + K_BYTES, tile_key(&w->at, j),
+               w->length, K_AHEAD ? &w->v_pages : &w->k_pages, HEED_DIM_V, V_PAD, aligned);
+}
+
+/* looks up the pages of tile j; */
+HEED_DEVICE tile_pages find_pages(const walk *w, u32 j)
+{
+    return look_up(w->args, &w->at, tile_key(&w->at, j), j < w->tiles ? w->length : 0);
+}
+
+/* those of the next one of K, a step before they are needed. */
+HEED_DEVICE void page_next(walk *w, u32 j)
+{
+    w->v_pages = w->k_pages;
+    w->k_pages = find_pages(w, j);
+}
+
+HEED_DEVICE void start_step(walk *w, u32 j, const int whole, const int aligned)
+{
+    (void)whole;
+    if (j + K_AHEAD < w->tiles)
+        page_k(w, j + K_AHEAD, aligned);
+    if (j < w->tiles)
+        page_v(w, j, aligned);
+    page_next(w, j + K_AHEAD + 1);
+}
+
+/* Finds the first pages, and with K_AHEAD loads the first tile of K. */
+HEED_DEVICE void start_first(walk *w, const int aligned)
+{
+    w->k_pages = find_pages(w, 0);
+    if (!K_AHEAD)
+        return;
+    if (w->tiles > 0)
+        page_k(w, 0, aligned);
+    page_next(w, 1);
+}
+
+#else
+
+HEED_DEVICE void start_step(walk *w, u32 j, const int whole, const int aligned)
 {
     u32 k = j + K_AHEAD;
-    if (ABLATED(ABLATE_NO_STAGING) || (ABLATED(ABLATE_NO_LOADS) && whole && j >= HEED_STAGES)) {
-        ; /* what the stages were filled with stays, if anything */
-    } else if (aligned && !HEED_PAGED) {
+    if (aligned) {
         if (whole || k < w->tiles)
             stream_k(w, k, whole);
         if (whole || j < w->tiles)
             stream_v(w, j, whole);
     } else {
         if (k < w->tiles)
-            load_k(w->args, &w->at, w->k, w->stages, k, aligned);
+            load_k(w->args, &w->at, w->k, w->stages, k);
         if (j < w->tiles)
-            load_v(w->args, &w->at, w->v, w->stages, j, aligned);
+            load_v(w->args, &w->at, w->v, w->stages, j);
     }
+}
+
+/* With K_AHEAD the first tile of K. */
+HEED_DEVICE void start_first(walk *w, const int aligned)
+{
+    if (K_AHEAD && w->tiles > 0 && aligned)
+        stream_k(w, 0, 0);
+    else if (K_AHEAD && w->tiles > 0)
+        load_k(w->args, &w->at, w->k, w->stages, 0);
+}
+
+#endif
+
+/* Step j of the pipeline is K of tile j + K_AHEAD and V of tile j. @whole: both are there with all
+ * their rows. */
+HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
+{
+    /* In builds that leave it out, what the stages were filled with stays, if anything. */
+    if (!ABLATED(ABLATE_NO_STAGING) && !(ABLATED(ABLATE_NO_LOADS) && whole && j >= HEED_STAGES))
+        start_step(w, j, whole, aligned);
     ptx_cp_async_commit();
 }
 
@@ -374,12 +451,8 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     w->k_stream = tile_stream_of(w->k + first * k_row, k_row, HEED_TILE_KEYS, QK_PAD, at->thread);
     w->v_stream = tile_stream_of(w->v + first * v_row, v_row, HEED_TILE_KEYS, V_PAD, at->thread);
     load_q(w->args, at, w->q_smem, aligned);
-    if (ABLATED(ABLATE_NO_STAGING))
-        ; /* nothing is */
-    else if (K_AHEAD && w->tiles > 0 && aligned && !HEED_PAGED)
-        stream_k(w, 0, 0);
-    else if (K_AHEAD && w->tiles > 0)
-        load_k(w->args, at, w->k, w->stages, 0, aligned);
+    if (!ABLATED(ABLATE_NO_STAGING))
+        start_first(w, aligned);
     if (K_AHEAD)
         ptx_cp_async_commit();
     HEED_UNROLL

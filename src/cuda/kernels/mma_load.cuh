@@ -38,58 +38,75 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
 
 #if HEED_PAGED
 
-/* Starts to copy the keys from @key on, or their values, whose head begins at @head, as tile_load()
- * does: each row is where the page table says. */
-HEED_DEVICE void load_rows(const heed_cuda_args *args, const place *at, const u8 *head,
-                           heed_cuda_strides stride, u32 smem, u32 key, const u32 dim,
-                           const u32 pad, const int aligned)
+/* Pages that the lanes of a warp look up for the keys of a tile, each those of every 32nd key. */
+#define LOOKED_UP ((HEED_TILE_KEYS + 31) / 32)
+
+typedef struct tile_pages {
+    u32 number[LOOKED_UP];
+} tile_pages;
+
+/* Those of the tile that begins with @key, as far as it is below @length. */
+HEED_DEVICE tile_pages look_up(const heed_cuda_args *args, const place *at, u32 key, u32 length)
+{
+    const heed_cuda_changes *changes = &args->changes;
+    const int *table = changes->table + at->batch * changes->table_stride;
+    tile_pages found;
+    HEED_UNROLL
+    for (u32 n = 0; n < LOOKED_UP; n++) {
+        u32 own = key + n * 32 + at->lane;
+        found.number[n] = own < length ? ptx_ld_operand_4(table + divide(own, changes->page)) : 0;
+    }
+    return found;
+}
+
+/* Starts to copy the tile of K or V that begins with @key, of the head that begins at @head, as
+ * tile_load() does, each row from its page. */
+HEED_DEVICE void load_pages(const heed_cuda_args *args, const place *at, const u8 *head,
+                            heed_cuda_strides stride, u32 smem, u32 key, u32 length,
+                            const tile_pages *pages, const u32 dim, const u32 pad,
+                            const int aligned)
 {
     const u32 page = tile_page(pad), step = GROUP_THREADS / page;
-    u32 length = clip_key(&args->seq_k, batch_length(args, at->batch));
-    u32 valid = length > key ? length - key : 0;
+    heed_cuda_divisor size = args->changes.page;
     HEED_UNROLL
     for (u32 i = 0; i < HEED_TILE_KEYS; i += step) {
-        u32 row = i + at->thread / page;
+        u32 row = i + at->thread / page, number = pages->number[0];
+        HEED_UNROLL
+        for (u32 n = 0; n < LOOKED_UP; n++) {
+            u32 other = ptx_shfl_idx_u32(pages->number[n], (int)(row % 32));
+            number = row / 32 == n ? other : number;
+        }
         if (HEED_TILE_KEYS % step != 0 && row >= HEED_TILE_KEYS)
-            break;
-        const u8 *from = head;
-        if (row < valid)
-            from += 2 * key_offset(args, at->batch, stride, key + row);
+            continue; /* the lanes go on together */
+        int exists = key + row < length;
+        u32 within = key + row - divide(key + row, size) * size.value;
+        const u8 *from = head + 2 * (exists ? number * stride.batch + within * stride.seq : 0);
         HEED_UNROLL
         for (u32 c = 0; c < pad / 8; c += page) {
             u32 chunk = c + at->thread % page;
-            u32 bytes = row < valid ? tile_chunk_bytes(dim, chunk) : 0;
+            u32 bytes = exists ? tile_chunk_bytes(dim, chunk) : 0;
             tile_copy_chunk(smem + tile_at(HEED_TILE_KEYS, pad, row, chunk),
                             from + (bytes ? chunk * 16 : 0), bytes, aligned);
         }
     }
 }
 
-#else
-
-HEED_DEVICE void load_rows(const heed_cuda_args *args, const place *at, const u8 *head,
-                           heed_cuda_strides stride, u32 smem, u32 key, const u32 dim,
-                           const u32 pad, const int aligned)
-{
-    (void)aligned; /* those that are go as streams */
-    tile_load(smem, head + 2 * (i64)key * stride.seq, 2 * stride.seq, args->seq_k - key,
-              HEED_TILE_KEYS, dim, pad, GROUP_THREADS, at->thread, 0);
-}
-
 #endif
 
-HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j,
-                        const int aligned)
+HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j)
 {
-    load_rows(args, at, k, args->k_stride, stages + j % HEED_STAGES * STAGE_BYTES, tile_key(at, j),
-              HEED_DIM_QK, QK_PAD, aligned);
+    u32 key = tile_key(at, j);
+    tile_load(stages + j % HEED_STAGES * STAGE_BYTES, k + 2 * (i64)key * args->k_stride.seq,
+              2 * args->k_stride.seq, args->seq_k - key, HEED_TILE_KEYS, HEED_DIM_QK, QK_PAD,
+              GROUP_THREADS, at->thread, 0);
 }
 
-HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j,
-                        const int aligned)
+HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j)
 {
-    load_rows(args, at, v, args->v_stride, stages + j % HEED_STAGES * STAGE_BYTES + K_BYTES,
-              tile_key(at, j), HEED_DIM_V, V_PAD, aligned);
+    u32 key = tile_key(at, j);
+    tile_load(stages + j % HEED_STAGES * STAGE_BYTES + K_BYTES,
+              v + 2 * (i64)key * args->v_stride.seq, 2 * args->v_stride.seq, args->seq_k - key,
+              HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, at->thread, 0);
 }
 
 /* Turns the sign of Q, for a negative scale. */
