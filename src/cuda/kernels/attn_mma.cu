@@ -72,8 +72,8 @@ typedef struct walk {
     u32 q_lane;   /* where ldmatrix looks in Q, */
     u32 kv_lanes; /* in a tile of K, and in the upper half in one of V */
 #if HEED_PAGED
-    u32 length;                  /* keys of the batch element */
-    tile_pages k_pages, v_pages; /* of the tiles that are loaded next */
+    u32 length;                 /* keys of the batch element */
+    key_pages k_pages, v_pages; /* of the tiles that are loaded next */
 #endif
 #if HEED_Q_PLACE == 2
     u32 q[QK16][ROWS16][4];
@@ -191,7 +191,7 @@ HEED_DEVICE void page_v(walk *w, u32 j, const int aligned)
 }
 
 /* looks up the pages of tile j; */
-HEED_DEVICE tile_pages find_pages(const walk *w, u32 j)
+HEED_DEVICE key_pages find_pages(const walk *w, u32 j)
 {
     return look_up(w->args, &w->at, tile_key(&w->at, j), j < w->tiles ? w->length : 0);
 }
@@ -213,10 +213,9 @@ HEED_DEVICE void start_step(walk *w, u32 j, const int whole, const int aligned)
     page_next(w, j + K_AHEAD + 1);
 }
 
-/* Finds the first pages, and with K_AHEAD loads the first tile of K. */
+/* With K_AHEAD the first tile of K, whose pages have been found. */
 HEED_DEVICE void start_first(walk *w, const int aligned)
 {
-    w->k_pages = find_pages(w, 0);
     if (!K_AHEAD)
         return;
     if (w->tiles > 0)
@@ -450,6 +449,9 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     u32 first = HEED_LISTS ? 0 : tile_key(at, 0);
     w->k_stream = tile_stream_of(w->k + first * k_row, k_row, HEED_TILE_KEYS, QK_PAD, at->thread);
     w->v_stream = tile_stream_of(w->v + first * v_row, v_row, HEED_TILE_KEYS, V_PAD, at->thread);
+#if HEED_PAGED
+    w->k_pages = find_pages(w, 0);
+#endif
     load_q(w->args, at, w->q_smem, aligned);
     if (!ABLATED(ABLATE_NO_STAGING))
         start_first(w, aligned);

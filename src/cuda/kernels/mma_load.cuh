@@ -41,16 +41,19 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
 /* Pages that the lanes of a warp look up for the keys of a tile, each those of every 32nd key. */
 #define LOOKED_UP ((HEED_TILE_KEYS + 31) / 32)
 
-typedef struct tile_pages {
+/* Rows that a thread copies, at most: a row takes 8 threads or 4. */
+#define ROWS_EACH ((HEED_TILE_KEYS * 8 + GROUP_THREADS - 1) / GROUP_THREADS)
+
+typedef struct key_pages {
     u32 number[LOOKED_UP];
-} tile_pages;
+} key_pages;
 
 /* Those of the tile that begins with @key, as far as it is below @length. */
-HEED_DEVICE tile_pages look_up(const heed_cuda_args *args, const place *at, u32 key, u32 length)
+HEED_DEVICE key_pages look_up(const heed_cuda_args *args, const place *at, u32 key, u32 length)
 {
     const heed_cuda_changes *changes = &args->changes;
     const int *table = changes->table + at->batch * changes->table_stride;
-    tile_pages found;
+    key_pages found;
     HEED_UNROLL
     for (u32 n = 0; n < LOOKED_UP; n++) {
         u32 own = key + n * 32 + at->lane;
@@ -63,21 +66,26 @@ HEED_DEVICE tile_pages look_up(const heed_cuda_args *args, const place *at, u32 
  * tile_load() does, each row from its page. */
 HEED_DEVICE void load_pages(const heed_cuda_args *args, const place *at, const u8 *head,
                             heed_cuda_strides stride, u32 smem, u32 key, u32 length,
-                            const tile_pages *pages, const u32 dim, const u32 pad,
-                            const int aligned)
+                            const key_pages *pages, const u32 dim, const u32 pad, const int aligned)
 {
     const u32 page = tile_page(pad), step = GROUP_THREADS / page;
     heed_cuda_divisor size = args->changes.page;
+    u32 numbers[ROWS_EACH]; /* all are there before any is used, or each would be waited for */
     HEED_UNROLL
     for (u32 i = 0; i < HEED_TILE_KEYS; i += step) {
-        u32 row = i + at->thread / page, number = pages->number[0];
+        u32 row = i + at->thread / page;
+        numbers[i / step] = pages->number[0];
         HEED_UNROLL
         for (u32 n = 0; n < LOOKED_UP; n++) {
             u32 other = ptx_shfl_idx_u32(pages->number[n], (int)(row % 32));
-            number = row / 32 == n ? other : number;
+            numbers[i / step] = row / 32 == n ? other : numbers[i / step];
         }
+    }
+    HEED_UNROLL
+    for (u32 i = 0; i < HEED_TILE_KEYS; i += step) {
+        u32 row = i + at->thread / page, number = numbers[i / step];
         if (HEED_TILE_KEYS % step != 0 && row >= HEED_TILE_KEYS)
-            continue; /* the lanes go on together */
+            break;
         int exists = key + row < length;
         u32 within = key + row - divide(key + row, size) * size.value;
         const u8 *from = head + 2 * (exists ? number * stride.batch + within * stride.seq : 0);
