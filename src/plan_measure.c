@@ -104,6 +104,28 @@ static heed_status make_operand(heed_context *context, void **operand, int64_t e
     return status == HEED_OK ? upload(context, *operand, values, sizeof values, size) : status;
 }
 
+/* Makes operand number @index of whole numbers: all keys are there, and each page is read once as
+ * long as there are others. */
+static heed_status make_numbers(heed_context *context, void **operand, const heed_problem *p,
+                                int index)
+{
+    int64_t count = heed_operand_extent(p, heed_problem_operand(p, index));
+    size_t size = (size_t)count * sizeof(int32_t);
+    heed_status status = heed_device_allocate(context, size, operand);
+    int32_t *values = status == HEED_OK ? malloc(size) : NULL;
+    if (status != HEED_OK)
+        return status;
+    if (!values)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for operands of the problem to measure");
+    for (int64_t n = 0; n < count; n++)
+        values[n] = (int32_t)(index == HEED_OPERAND_TABLE     ? n % p->pages
+                              : index == HEED_OPERAND_LENGTHS ? p->seq_k
+                                                              : 0);
+    status = upload(context, *operand, values, size, size);
+    free(values);
+    return status;
+}
+
 static heed_status make_operands(bench *b, const heed_problem *p)
 {
     heed_status status = HEED_OK;
@@ -111,8 +133,11 @@ static heed_status make_operands(bench *b, const heed_problem *p)
         const heed_operand *operand = heed_problem_operand(p, i);
         if (operand->type == HEED_DATA_NONE)
             continue;
-        status = make_operand(b->trial.context, &b->operand[i], heed_operand_extent(p, operand),
-                              operand->type, HEED_TENSORS + (uint64_t)i + 1);
+        if (operand->type == HEED_DATA_I32)
+            status = make_numbers(b->trial.context, &b->operand[i], p, i);
+        else
+            status = make_operand(b->trial.context, &b->operand[i], heed_operand_extent(p, operand),
+                                  operand->type, HEED_TENSORS + (uint64_t)i + 1);
         heed_operand_buffer_set(&b->buffers, i, b->operand[i]);
     }
     for (int i = 0; i < HEED_ARRAYS_MAX && status == HEED_OK; i++) {

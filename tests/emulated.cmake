@@ -214,6 +214,10 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_paged_pair "paged=128 alibi=bh"
     BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_paged_open "paged=64"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=2 T=2 C=1 G=1)
+heed_emulated_changed(attn_mma.c changed_mma_paged_listed "paged=2 lengths visible=k%50!=7"
+    BF16=0 DIM_QK=64 DIM_V=64 M=64 N=48 W=4 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_paged_listed "causal=br paged=8 visible=k%50!=7"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
 heed_emulated_changed(attn_mma.c changed_mma_half "causal softcap=2 sinks"
     BF16=0 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=1)
 heed_emulated_changed(attn_mma.c changed_mma_sinks "sinks=bh"

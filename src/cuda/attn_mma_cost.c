@@ -14,6 +14,7 @@
 #define SCORE_INSTRUCTIONS 4.5
 #define LOAD_INSTRUCTIONS 4
 #define STEP_INSTRUCTIONS 60
+#define PAGE_INSTRUCTIONS 12 /* for a row that lies in a page */
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
 typedef struct step_cost {
@@ -35,6 +36,12 @@ static int spilled_of(const heed_problem *problem, const int *v)
     return heed_mma_cap(v) && missing > 0 ? missing : 0;
 }
 
+/* Rows of K and V that a thread copies from pages in a step. */
+static double rows_from_pages(const heed_problem *problem, const int *v)
+{
+    return problem->page > 0 ? 2.0 * (double)heed_div_up(v[TILE_KEYS], 4 * v[GROUP_WARPS]) : 0;
+}
+
 static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     const heed_mma_costs *costs = gpu->costs->mma;
@@ -46,14 +53,16 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     double spilled = spilled_of(problem, v);
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     double others = (SCORE_INSTRUCTIONS + needs.instructions) * scores + LOAD_INSTRUCTIONS * loads +
-                    STEP_INSTRUCTIONS + costs->spill_instructions * spilled;
+                    STEP_INSTRUCTIONS + costs->spill_instructions * spilled +
+                    PAGE_INSTRUCTIONS * rows_from_pages(problem, v);
     if (v[HALF_SUMS] ==
         2) /* conversions and additions; no device that is known has a faster mma for it */
         others += scores + 8 * rows16 * v8;
     double busy = mma_clocks(gpu) * mma + costs->other_clocks * others;
     double exps = costs->exp_clocks * scores * (1 + needs.exponentials);
     busy = busy < exps ? exps : busy;
-    double latency = costs->chain_clocks * qk16 + costs->key_clocks * v[TILE_KEYS];
+    double latency = costs->chain_clocks * qk16 + costs->key_clocks * v[TILE_KEYS] +
+                     costs->page_clocks * rows_from_pages(problem, v);
     return (step_cost){ .own = busy + latency / v[STEP_ORDER] + costs->spill_clocks * spilled,
                         .busy = busy };
 }

@@ -37,7 +37,9 @@ extern const emulated_kernel changed_naive_all, changed_naive_words, changed_mma
     changed_wgmma_paged_groups, changed_wgmma_paged_groups_unaligned,
     changed_wgmma_paged_groups_negative, changed_wgmma_paged_pair,
     changed_wgmma_paged_pair_unaligned, changed_wgmma_paged_pair_negative, changed_wgmma_paged_open,
-    changed_wgmma_paged_open_unaligned, changed_wgmma_paged_open_negative;
+    changed_wgmma_paged_open_unaligned, changed_wgmma_paged_open_negative, changed_mma_paged_listed,
+    changed_mma_paged_listed_unaligned, changed_wgmma_paged_listed,
+    changed_wgmma_paged_listed_unaligned, changed_wgmma_paged_listed_negative;
 
 const emulated_change emulated_changed[] = {
     { { &changed_naive_all, &changed_naive_all, NULL },
@@ -161,5 +163,12 @@ const emulated_change emulated_changed[] = {
         &changed_wgmma_paged_open_negative },
       "changed_wgmma_paged_open",
       "paged=64" },
+    { { &changed_mma_paged_listed, &changed_mma_paged_listed_unaligned, NULL },
+      "changed_mma_paged_listed",
+      "paged=2 lengths visible=k%50!=7" },
+    { { &changed_wgmma_paged_listed, &changed_wgmma_paged_listed_unaligned,
+        &changed_wgmma_paged_listed_negative },
+      "changed_wgmma_paged_listed",
+      "causal=br paged=8 visible=k%50!=7" },
     { { NULL, NULL, NULL }, NULL, NULL },
 };

@@ -190,10 +190,11 @@ HEED_DEVICE void page_v(walk *w, u32 j, const int aligned)
                w->length, K_AHEAD ? &w->v_pages : &w->k_pages, HEED_DIM_V, V_PAD, aligned);
 }
 
-/* looks up the pages of tile j; */
+/* looks up the pages of tile j, if there is one; */
 HEED_DEVICE key_pages find_pages(const walk *w, u32 j)
 {
-    return look_up(w->args, &w->at, tile_key(&w->at, j), j < w->tiles ? w->length : 0);
+    int exists = j < w->tiles;
+    return look_up(w->args, &w->at, exists ? tile_key(&w->at, j) : 0, exists ? w->length : 0);
 }
 
 /* those of the next one of K, a step before they are needed. */
