@@ -57,7 +57,7 @@ HEED_DEVICE key_pages look_up(const heed_cuda_args *args, const place *at, u32 k
     HEED_UNROLL
     for (u32 n = 0; n < LOOKED_UP; n++) {
         u32 own = key + n * 32 + at->lane;
-        found.number[n] = own < length ? ptx_ld_operand_4(table + divide(own, changes->page)) : 0;
+        found.number[n] = own < length ? ptx_ld_ahead_4(table + divide(own, changes->page)) : 0;
     }
     return found;
 }

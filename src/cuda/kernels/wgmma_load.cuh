@@ -111,7 +111,7 @@ HEED_DEVICE part find_part(const tiles *t, const place *at, u32 j)
     own.key = key - page * changes->page.value;
     own.batch = changes->pages;
     if (own.row < HEED_TILE_KEYS && key < at->length)
-        own.batch = ptx_ld_operand_4(changes->table + at->batch * changes->table_stride + page);
+        own.batch = ptx_ld_ahead_4(changes->table + at->batch * changes->table_stride + page);
     return own;
 }
 
