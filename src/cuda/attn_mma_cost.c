@@ -62,7 +62,7 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     double exps = costs->exp_clocks * scores * (1 + needs.exponentials);
     busy = busy < exps ? exps : busy;
     double latency = costs->chain_clocks * qk16 + costs->key_clocks * v[TILE_KEYS] +
-                     costs->page_clocks * rows_from_pages(problem, v);
+                     (problem->page > 0 ? costs->page_clocks : 0);
     return (step_cost){ .own = busy + latency / v[STEP_ORDER] + costs->spill_clocks * spilled,
                         .busy = busy };
 }

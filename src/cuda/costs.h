@@ -42,7 +42,7 @@ typedef struct heed_mma_costs {
     double key_clocks;         /* and of each key of its tile */
     double spill_instructions; /* of a register above the cap, in every step, */
     double spill_clocks;       /* and its latency */
-    double page_clocks;        /* latency of a row of K or V that a thread copies from its page */
+    double page_clocks;        /* latency of a step whose keys are in pages */
     double block_clocks;       /* to begin and end a block */
     double merge_clocks;       /* per group */
     double clock_share;        /* of the highest clock, under load */
