@@ -1,10 +1,12 @@
 /*
  * decode.c - the attention of a server's decoding steps, with one plan for all lengths
  *
- * Six sequences of different lengths share one cache of keys and values. In each step every
- * sequence gets a key and a value, and one query that attends to all keys it has by then. The plan
- * is for as many keys as the cache has room for; heed_execute() reads the lengths of the step, and
- * does work for those keys alone. Nothing is planned or allocated between steps.
+ * Six sequences of different lengths share a pool of pages, each of which has room for 16 keys and
+ * values of one of them. In each step every sequence gets a key and a value, on a page of its own
+ * that is taken from the pool when the last one is full, and one query that attends to all keys it
+ * has by then. The plan is for as many keys as a page table has room for; heed_execute() reads the
+ * lengths and the table of the step, and does work for those keys alone. Nothing is planned or
+ * allocated between steps.
  *
  * The results are compared with the definition: sums in double precision.
  *
@@ -14,24 +16,28 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "heed.h"
 
 enum {
     STEPS = 100,
     BATCH = 6,
-    CAPACITY = 512, /* keys that a sequence has room for */
+    CAPACITY = 512, /* keys that a sequence may have */
+    PAGE = 16,
+    PAGES = 96, /* fewer than all sequences might need */
     HEADS_Q = 8,
     HEADS_KV = 2,
     DIM = 64
 };
-#define SPEC "b6 h8/2 s1/512 d64 f32 lengths causal=br"
+#define SPEC "b6 h8/2 s1/512 d64 f32 causal=br lengths paged=16/96"
 
 static const int32_t first_lengths[BATCH] = { 0, 1, 17, 130, 256, 412 };
 
 static float q[BATCH][HEADS_Q][DIM], o[BATCH][HEADS_Q][DIM];
-static float k[BATCH][CAPACITY][HEADS_KV][DIM], v[BATCH][CAPACITY][HEADS_KV][DIM];
-static int32_t lengths[BATCH];
+static float k[PAGES][PAGE][HEADS_KV][DIM], v[PAGES][PAGE][HEADS_KV][DIM];
+static int32_t lengths[BATCH], table[BATCH][CAPACITY / PAGE];
+static int used_pages;
 
 static int fail(const char *what)
 {
@@ -46,15 +52,25 @@ static void fill(float *to, size_t count)
         to[i] = (float)rand() / (float)RAND_MAX * 2 - 1;
 }
 
-/* Adds a key and a value to each sequence, and asks for a query. */
-static void append(void)
+/* Where the vectors of key @j of a sequence are, of all heads. */
+static float *key(int b, int j)
 {
-    for (int b = 0; b < BATCH; b++) {
-        fill(&k[b][lengths[b]][0][0], HEADS_KV * DIM);
-        fill(&v[b][lengths[b]][0][0], HEADS_KV * DIM);
-        lengths[b]++;
-    }
-    fill(&q[0][0][0], sizeof q / sizeof(float));
+    return &k[table[b][j / PAGE]][j % PAGE][0][0];
+}
+
+static float *value(int b, int j)
+{
+    return &v[table[b][j / PAGE]][j % PAGE][0][0];
+}
+
+/* Adds a key and a value to a sequence. */
+static void append(int b)
+{
+    const int j = lengths[b]++;
+    if (j % PAGE == 0)
+        table[b][j / PAGE] = used_pages++;
+    fill(key(b, j), HEADS_KV * DIM);
+    fill(value(b, j), HEADS_KV * DIM);
 }
 
 /* How far one head's output is from the definition, at most. */
@@ -65,14 +81,14 @@ static double error_of(int b, int head)
     for (int j = 0; j < lengths[b]; j++) {
         double dot = 0;
         for (int c = 0; c < DIM; c++)
-            dot += (double)q[b][head][c] * (double)k[b][j][kv][c];
+            dot += (double)q[b][head][c] * (double)key(b, j)[kv * DIM + c];
         weights[j] = exp(dot / sqrt(DIM));
         sum += weights[j];
     }
     for (int c = 0; c < DIM; c++) {
         double expected = 0;
         for (int j = 0; j < lengths[b]; j++)
-            expected += weights[j] / sum * (double)v[b][j][kv][c];
+            expected += weights[j] / sum * (double)value(b, j)[kv * DIM + c];
         most = fmax(most, fabs(expected - (double)o[b][head][c]));
     }
     return most;
@@ -82,7 +98,9 @@ static int decode(const heed_plan *plan, heed_buffers *buffers)
 {
     double most = 0;
     for (int step = 0; step < STEPS; step++) {
-        append();
+        for (int b = 0; b < BATCH; b++)
+            append(b);
+        fill(&q[0][0][0], sizeof q / sizeof(float));
         if (heed_execute(plan, buffers) != HEED_OK)
             return fail("execute");
         for (int n = 0; n < BATCH * HEADS_Q; n++)
@@ -101,11 +119,11 @@ int main(void)
     heed_plan *plan = NULL;
     int result = 1;
 
+    memset(k, 0xff, sizeof k); /* NaN, which nothing may look at */
+    memset(v, 0xff, sizeof v);
     for (int b = 0; b < BATCH; b++)
-        lengths[b] = first_lengths[b];
-    fill(&k[0][0][0][0],
-         sizeof k / sizeof(float)); /* what lies beyond the lengths does not count */
-    fill(&v[0][0][0][0], sizeof v / sizeof(float));
+        while (lengths[b] < first_lengths[b])
+            append(b);
     if (heed_problem_parse(&problem, SPEC) != HEED_OK)
         return fail("problem");
     if (heed_context_create(&context, &options) != HEED_OK)
@@ -120,6 +138,7 @@ int main(void)
                                  .v = v,
                                  .o = o,
                                  .lengths = lengths,
+                                 .table = table,
                                  .workspace = workspace,
                                  .workspace_size = size };
         if (workspace)

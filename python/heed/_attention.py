@@ -59,22 +59,35 @@ def _require(name: str, size: Tuple[int, ...], index: int, wanted: int, of: str)
 
 
 def _fill_sizes(
-    fields: c.Problem, q: View, k: View, v: View, layout: Tuple[int, int, int]
+    fields: c.Problem,
+    q: View,
+    k: View,
+    v: View,
+    table: Optional[View],
+    layout: Tuple[int, int, int],
 ) -> Tuple[int, ...]:
-    """Returns the sizes of O."""
+    """Returns the sizes of O. With a page table the batch of K and V is that of pages."""
     q_size, fields.q = _order("q", q, layout)
     k_size, fields.k = _order("k", k, layout)
     v_size, fields.v = _order("v", v, layout)
     for name, x in (("k", k), ("v", v)):
         if x.dtype != q.dtype:
             raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, that of q {q.dtype}")
-    _require("k", k_size, 0, q_size[0], "q")
+    if table is None:
+        _require("k", k_size, 0, q_size[0], "q")
     _require("k", k_size, 3, q_size[3], "q")
     for i in range(3):
         _require("v", v_size, i, k_size[i], "k")
     fields.type = TYPES[q.dtype]
     fields.batch, fields.seq_q, fields.heads_q, fields.dim_qk = q_size
     fields.seq_k, fields.heads_kv, fields.dim_v = k_size[1], k_size[2], v_size[3]
+    if table is not None:
+        if len(table.shape) != 2 or table.shape[0] != q_size[0] or table.shape[1] < 1:
+            raise InvalidError(
+                f"table: shape is {table.shape}; it must be ({q_size[0]}, pages of a sequence)"
+            )
+        fields.pages, fields.page = k_size[0], k_size[1]
+        fields.seq_k = table.shape[1] * k_size[1]
     return (q_size[0], q_size[1], q_size[2], v_size[3])
 
 
@@ -161,10 +174,15 @@ def _fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
         "sinks": (batch, head),
         "starts": (batch, query),
         "lengths": (batch,),
+        "table": (batch, (c.ALONG_PAGE, fields.seq_k // max(fields.page, 1))),
     }
     names = {"shown": "mask"}
     for name, x in views.items():
         setattr(fields, name, _operand(names.get(name, name), x, dims[name]))
+    if "table" in views:
+        if fields.batch > 1 and views["table"].strides[0] == 0:
+            raise InvalidError("table: a row for each batch element is needed, not one for all")
+        fields.table.along |= c.ALONG_BATCH
 
 
 def _fill_arrays(fields: c.Problem, arrays: Mapping[str, Any]) -> "list[View]":
@@ -234,7 +252,7 @@ class _Known(NamedTuple):
 _known: Dict[Tuple[Any, ...], _Known] = {}
 _calls = Calls(_PLANS_MAX)
 _repeat = _again.module.again if _again.module else None
-OPERANDS = ("bias", "shown", "slopes", "sinks", "starts", "lengths")
+OPERANDS = ("bias", "shown", "slopes", "sinks", "starts", "lengths", "table")
 
 
 def _key_of(x: View) -> Tuple[Any, ...]:
@@ -275,7 +293,7 @@ def compute(
         if x is not None
     }
     fields = c.Problem(size=sizeof(c.Problem))
-    o_size = _fill_sizes(fields, like, views["k"], views["v"], order)
+    o_size = _fill_sizes(fields, like, views["k"], views["v"], operands.get("table"), order)
     if out is None:
         out = _dense_out(like, o_size, order)
     o = views["o"] = view("out", out)
@@ -403,6 +421,7 @@ def attention(
     sinks: Any = None,
     starts: Any = None,
     lengths: Any = None,
+    table: Any = None,
     score: Optional[str] = None,
     visible: Optional[str] = None,
     arrays: Optional[Mapping[str, Any]] = None,
@@ -437,6 +456,10 @@ def attention(
         starts: int32, (queries,) or (batch, queries): the first key that each query sees.
         lengths: int32, (batch,): the number of keys of each batch element. Keys beyond are
             not looked at. "bottom-right" is then j <= i + length - queries.
+        table: int32, (batch, pages of a sequence): the number of the page that holds keys
+            n * page to (n + 1) * page - 1 of a sequence. k and v are then pools of pages, (pages,
+            page, heads, head dim) in the layout. Numbers of pages must be below that of pages;
+            those behind the lengths are not looked at.
         score: an expression, of which t becomes the value.
         visible: an expression that says which keys are seen.
         arrays: those that the expressions name: float32, int32 or bool, dense.
@@ -459,7 +482,7 @@ def attention(
         q,
         k,
         v,
-        (bias, mask, slopes, sinks, starts, lengths),
+        (bias, mask, slopes, sinks, starts, lengths, table),
         causal=causal,
         window=window,
         chunk=chunk,

@@ -83,15 +83,21 @@ class Problem:
         """(batch, queries, query heads, head dim), whatever the layout."""
         return (self._c.batch, self._c.seq_q, self._c.heads_q, self._c.dim_qk)
 
+    def _keys(self) -> Tuple[int, int]:
+        """The sizes of K and V along batch and sequence, or pages and a page."""
+        if self._c.page:
+            return (self._c.pages, self._c.page)
+        return (self._c.batch, self._c.seq_k)
+
     @property
     def k_shape(self) -> Tuple[int, int, int, int]:
         """(batch, keys, key/value heads, head dim)"""
-        return (self._c.batch, self._c.seq_k, self._c.heads_kv, self._c.dim_qk)
+        return (*self._keys(), self._c.heads_kv, self._c.dim_qk)
 
     @property
     def v_shape(self) -> Tuple[int, int, int, int]:
         """(batch, keys, key/value heads, head dim of V)"""
-        return (self._c.batch, self._c.seq_k, self._c.heads_kv, self._c.dim_v)
+        return (*self._keys(), self._c.heads_kv, self._c.dim_v)
 
     @property
     def o_shape(self) -> Tuple[int, int, int, int]:
@@ -263,6 +269,7 @@ def _operand_shape(fields: c.Problem, operand: c.Operand) -> Tuple[int, ...]:
         (c.ALONG_HEAD, fields.heads_q),
         (c.ALONG_QUERY, fields.seq_q),
         (c.ALONG_KEY, keys),
+        (c.ALONG_PAGE, fields.seq_k // max(fields.page, 1)),
     )
     return tuple(size for bit, size in dims if operand.along & bit)
 
@@ -295,7 +302,7 @@ class _Memory(threading.local):
 
 _memory = _Memory()
 
-_OPERANDS = ("bias", "slopes", "sinks", "starts", "shown", "lengths")
+_OPERANDS = ("bias", "slopes", "sinks", "starts", "shown", "lengths", "table")
 
 
 class Plan:
@@ -487,7 +494,7 @@ class Plan:
                 which the problem's O must be dense for.
             lse: a dense float32 array (batch, query heads, queries) for the log-sum-exp, natural;
                 None: it is not wanted.
-            operands: arrays for bias, slopes, sinks, starts, shown, lengths and those that expressions
+            operands: arrays for bias, slopes, sinks, starts, shown, lengths, table and those that expressions
                 name, dense, where the problem has them.
 
         Returns:

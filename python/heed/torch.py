@@ -42,7 +42,7 @@ def _words(
     shown = mask is not None and mask.dtype is torch.bool
     given = (None, mask) if shown else (mask, None)
     words = {"causal": "top-left" if causal else False, "scale": scale, "layout": "bhsd"}
-    return (*given, None, None, None, None), words
+    return (*given, *(None,) * 5), words
 
 
 @torch.library.custom_op("heed::scaled_dot_product_attention", mutates_args=())

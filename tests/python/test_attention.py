@@ -187,6 +187,35 @@ class Attention(Case):
         with self.assertRaisesRegex(heed.ArgumentTypeError, "lengths"):
             heed.attention(q, k, v, lengths=[20, 53])
 
+    def test_pages(self):
+        q, k, v = self.tensors()
+        batch, keys = k.shape[:2]
+        page = next(n for n in (4, 3, 5, 7, 1) if keys % n == 0)
+        count = batch * keys // page
+        order = np.random.default_rng(3).permutation(count + 2)[:count].astype(np.int32)
+        pools = []
+        for x in (k, v):
+            pool = np.full((count + 2, page, *x.shape[2:]), np.nan, x.dtype)
+            pool[order] = x.reshape(count, page, *x.shape[2:])
+            pools.append(pool)
+        table = order.reshape(batch, -1)
+        words = dict(causal="bottom-right", return_lse=True)
+        mine, own = heed.attention(q, *pools, table=table, **words)
+        o, lse = heed.attention(q, k, v, **words)
+        self.near(mine, o)
+        self.assertTrue(np.allclose(own, lse, rtol=1e-5, atol=1e-5))
+        by_head = [np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in (q, *pools)]
+        swapped = heed.attention(*by_head, table=table, layout="bhsd", causal="bottom-right")
+        self.near(swapped.transpose(0, 2, 1, 3), o)
+        table = np.where(np.arange(table.shape[1]) * page < 9, table, 2**31 - 1)
+        short = heed.attention(q, *pools, table=table.astype(np.int32), lengths=np.full(batch, 9, np.int32))
+        self.near(short, heed.attention(q, k[:, :9], v[:, :9]))
+        for wrong in (table[:1], table[0], table[:, :0]):
+            with self.assertRaisesRegex(heed.InvalidError, "table"):
+                heed.attention(q, *pools, table=wrong.astype(np.int32))
+        with self.assertRaisesRegex(heed.InvalidError, "table.type"):
+            heed.attention(q, *pools, table=table.astype(np.float32))
+
     def test_rows_without_keys(self):
         q, k, v = self.tensors(queries=53, keys=37)
         mine, own = heed.attention(q, k, v, causal="bottom-right", return_lse=True)

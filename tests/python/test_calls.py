@@ -39,7 +39,7 @@ def arrays(*shape, count=3):
 
 def repeated(q, k, v, *, words=(False, None, None, None, 0.0, None, None, None, "bshd", False), out=None):
     """heed.attention()'s known call, or None."""
-    return _again.module.again(_attention._calls.known, words, q, k, v, out, *(None,) * 6)
+    return _again.module.again(_attention._calls.known, words, q, k, v, out, *(None,) * 7)
 
 
 class Known(unittest.TestCase):
