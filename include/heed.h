@@ -637,7 +637,10 @@ typedef struct heed_buffers {
  * Checks of pointers: that they are not NULL, their alignment and, on a CUDA device, whose
  * memory begins there. Device memory must be of the plan's own device, even where the device could
  * reach that of others; managed memory and pinned host memory will do. How far the memory
- * reaches, and what overlaps, is the caller's responsibility.
+ * reaches, and what overlaps, is the caller's responsibility. So are lengths and numbers of pages,
+ * but where the environment of heed_context_create() has HEED_CHECK=1: then each execution waits
+ * for the device, reads them, and names the first one that is out of range. That is no use while a
+ * stream is captured.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a pointer that is NULL, misaligned or not memory that the
  * device can reach, or a workspace that is too small: nothing was written then; HEED_ERR_DEVICE if

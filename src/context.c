@@ -107,6 +107,7 @@ heed_status heed_context_create(heed_context **context, const heed_options *opti
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a context");
     made->process = getpid();
     made->trace = heed_trace_get();
+    made->check = getenv("HEED_CHECK") && strcmp(getenv("HEED_CHECK"), "1") == 0;
     status = heed_machine_detect(&made->machine, own.cpu, own.threads);
     if (status == HEED_OK)
         status = backend == HEED_BACKEND_CPU ? open_cpu(made, &own) : open_cuda(made, ordinal);

@@ -155,6 +155,7 @@ struct heed_context {
     heed_wisdom *wisdom;
     const heed_trace *trace; /* the tool that watches, or NULL */
     bool (*stop)(void);      /* ends measuring; or NULL */
+    bool check;              /* lengths and page tables, before each execution: HEED_CHECK */
 };
 
 /* text.c: append to a fixed buffer as snprintf does, counting what did not fit; heed_text_none()
@@ -172,6 +173,10 @@ typedef struct heed_interval {
     int64_t begin;
     int64_t end;
 } heed_interval;
+
+/* check.c: HEED_OK if all lengths, and the pages that they need, are in range; else
+ * HEED_ERR_INVALID, with the entry in the message, or what reading them said. */
+heed_status heed_check_execution(const heed_plan *plan, const heed_buffers *buffers);
 
 /* mask.c: which keys queries see, the same for all masks. Query i stands at position i + first and
  * sees the keys from position - left to position + right, as far as they exist; where there are

@@ -1,0 +1,77 @@
+/*
+ * test_check.c - HEED_CHECK=1 finds lengths and entries of page tables that are out of range, and
+ * lets all others through
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "heed.h"
+
+#define SPEC "b2 h1 s1/8 d4 f32 causal=br lengths paged=2/5 table=b@6:0:0"
+
+static float q[2 * 4], pool[5 * 2 * 4], o[2 * 4];
+static int32_t lengths[2], table[12];
+
+static const struct {
+    int32_t lengths[2], table[12];
+    const char *fault; /* NULL: none */
+} cases[] = {
+    { { 8, 3 }, { 0, 4, 2, 1, -9, -9, 3, 0, 99, -1, 0, 0 }, NULL },
+    { { 0, 0 }, { 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5 }, NULL },
+    { { 9, 3 }, { 0 }, "lengths[0] is 9; it must be 0 to 8" },
+    { { 8, -1 }, { 0 }, "lengths[1] is -1; it must be 0 to 8" },
+    { { 8, 3 }, { 0, 1, 2, 5 }, "table[0][3] is 5; it must be 0 to 4" },
+    { { 6, 3 }, { 0, 1, 2, 5, 0, 0, 0, -2 }, "table[1][1] is -2; it must be 0 to 4" },
+};
+
+static heed_status run(const heed_plan *plan, size_t index, void *workspace)
+{
+    memcpy(lengths, cases[index].lengths, sizeof lengths);
+    memcpy(table, cases[index].table, sizeof table);
+    const heed_buffers buffers = { .size = sizeof buffers,
+                                   .q = q,
+                                   .k = pool,
+                                   .v = pool,
+                                   .o = o,
+                                   .lengths = lengths,
+                                   .table = table,
+                                   .workspace = workspace,
+                                   .workspace_size = heed_plan_workspace_size(plan) };
+    return heed_execute(plan, &buffers);
+}
+
+static void test_faults_are_named(void **state)
+{
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
+    heed_context *context;
+    heed_problem problem;
+    heed_plan *plan;
+    (void)state;
+    setenv("HEED_CHECK", "1", 1);
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    assert_int_equal(heed_problem_parse(&problem, SPEC), HEED_OK);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    void *workspace = aligned_alloc(HEED_ALIGNMENT,
+                                    heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heed_status status = run(plan, i, workspace);
+        assert_int_equal(status, cases[i].fault ? HEED_ERR_INVALID : HEED_OK);
+        if (cases[i].fault)
+            assert_string_equal(heed_message(), cases[i].fault);
+    }
+    free(workspace);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_faults_are_named) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
