@@ -104,7 +104,7 @@ static void fill_lengths(const heed_problem *problem, const lab_view *view, void
     }
 }
 
-/* Names each page that is needed once, in any order, or where there are too few some of them again. */
+/* Names each page once, in any order, or where more are needed some of them again. */
 static void fill_table(const heed_problem *problem, const lab_view *view, void *data, uint64_t seed)
 {
     int64_t needed = view->batch * view->dim;
