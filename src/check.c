@@ -25,7 +25,7 @@ static heed_status read_operand(const heed_plan *plan, const heed_buffers *buffe
     return heed_device_download(plan->context, *numbers, heed_operand_buffer(buffers, index), size);
 }
 
-/* Those of batch element @b, of which there are @length. */
+/* The pages of batch element @b, which has @length keys. */
 static heed_status check_pages(const heed_problem *p, const int32_t *table, int64_t b,
                                int64_t length)
 {
