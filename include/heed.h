@@ -30,6 +30,13 @@
  *  - With lengths, batch element b has the keys j < lengths[b] alone, 0 to seq_k of them. Nothing
  *    else of K and V is looked at. Bottom right is then p = i + lengths[b] - seq_q: the last query
  *    stands at the last key.
+ *  - Packed sequences (varlen) lie one after another in memory, without padding: where queries are
+ *    packed, Q and O are [tokens_q, heads_q, dim] and sequence b, in the place of a batch element,
+ *    has the rows from cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1, none or up to seq_q of them; K
+ *    and V likewise, where keys are. Rows behind the last sequence are neither read nor written.
+ *    Bottom right is then p = i + the sequence's keys - its queries. The number of a query or key,
+ *    for masks, operands and expressions, is that within its sequence. (FlashAttention's varlen
+ *    functions; the LSE is [heads_q, tokens_q], as theirs.)
  *  - With pages, K and V are pools of pages that hold the keys of one batch element each, page keys
  *    a page: K is [pages, page, heads_kv, dim_qk], and its batch stride that between pages. Key j
  * of batch element b is key j % page of page table[b][j / page]. Entries that no key below the
@@ -235,7 +242,8 @@ enum {
     HEED_ALONG_HEAD = 2,
     HEED_ALONG_QUERY = 4,
     HEED_ALONG_KEY = 8,
-    HEED_ALONG_PAGE = 16 /* seq_k / page of them; of the page table alone */
+    HEED_ALONG_PAGE = 16,    /* seq_k / page of them; of the page table alone */
+    HEED_ALONG_SEQUENCE = 32 /* batch + 1 of them; of cumulative lengths alone */
 };
 
 /* Element types of operands. */
@@ -246,6 +254,7 @@ typedef enum heed_data {
     HEED_DATA_BF16 = 3,
     HEED_DATA_I32 = 4,
     HEED_DATA_BYTES = 5, /* a byte each: 0 is false, all else true */
+    HEED_DATA_I64 = 7,   /* of cumulative lengths alone */
     HEED_DATA_BITS = 6 /* a row of keys is (seq_k + 31) / 32 words of 32 bits: key j is bit j % 32,
                           counted from the lowest, of word j / 32; words count as elements */
 } heed_data;
@@ -310,6 +319,13 @@ typedef struct heed_problem {
     int64_t pages;        /* in the pools of K and V; 0: batch * seq_k / page */
     heed_operand table; /* i32, along batch and pages, where there are pages: numbers of pages, each
                            0 to pages - 1, which is the caller's duty */
+    int64_t tokens_q; /* rows of Q and O, where queries are packed: 1 to batch * seq_q; 0: they are
+                         not, and Q and O are as said above */
+    int64_t tokens_k; /* of K and V, likewise; they are not in pages then */
+    heed_operand cu_seqlens_q; /* i32 or i64, along sequences, where queries are packed: 0, and the
+                                  sums of the queries of the first sequences, which do not
+                                  decrease; the last is up to tokens_q: the caller's duty */
+    heed_operand cu_seqlens_k; /* of keys, likewise */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -346,6 +362,9 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     lengths       the number of keys of each batch element
  *     paged=N/M     K and V in M pages of N keys, by a page table; paged=N: as many as are needed
  *     table=b@B:0:0 the page table's batch stride, where it is not seq_k / N
+ *     varlen=N/M    queries packed in N rows, keys in M, by cumulative lengths of type i32; 0: not
+ *                   packed. varlen=N: both
+ *     cu_q=i64      the type of those of queries, where it is not i32; likewise cu_k=
  *     array=NAME:T:SIZES
  *                   an array that expressions read: T is f32, i32 or bytes, SIZES are up to three
  *                   numbers with x between them; may be given up to four times
@@ -402,13 +421,14 @@ HEED_API heed_status heed_problem_normalize(heed_problem *normal, const heed_pro
 
 /* heed_problem_flops() returns the floating-point operations of a valid problem by the usual
  * convention: 2 per multiply-add of the two matrix products, over the visible query-key pairs
- * alone; the softmax is not counted. */
+ * alone; the softmax is not counted. Packed sequences count as if all were equally long, with their
+ * share of tokens_q and tokens_k. */
 HEED_API double heed_problem_flops(const heed_problem *problem);
 
 /* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V, operands
  * and arrays read once and O written once, without the gaps between strided elements. Elements that
  * a zero stride repeats count once, and those of a bias or a mask that belong to pairs outside of
- * the causal mask, the window and chunks not at all. */
+ * the causal mask, the window and chunks not at all. Of packed tensors all tokens count. */
 HEED_API double heed_problem_bytes(const heed_problem *problem);
 
 /* heed_type_size() returns the bytes of one element of @type: 4 or 2; 0 for a value outside the
@@ -604,11 +624,11 @@ HEED_API size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size
  * execution ends. O, LSE and the workspace must overlap neither each other nor Q, K and V. */
 typedef struct heed_buffers {
     size_t size;   /* sizeof(heed_buffers) */
-    const void *q; /* [batch, seq_q, heads_q, dim_qk] at the problem's strides */
+    const void *q; /* [batch, seq_q, heads_q, dim_qk] at the problem's strides, or packed */
     const void *k; /* [batch, seq_k, heads_kv, dim_qk], or [pages, page, heads_kv, dim_qk] */
     const void *v; /* [batch, seq_k, heads_kv, dim_v], likewise */
     void *o;    /* [batch, seq_q, heads_q, dim_v]: only its elements are written, never the gaps */
-    float *lse; /* [batch, heads_q, seq_q], dense; NULL: not wanted */
+    float *lse; /* [batch, heads_q, seq_q], or [heads_q, tokens_q], dense; NULL: not wanted */
     void *workspace;       /* aligned to HEED_ALIGNMENT; may be NULL if the plan needs none */
     size_t workspace_size; /* bytes at workspace, heed_plan_workspace_size() or more */
     void *
@@ -620,8 +640,10 @@ typedef struct heed_buffers {
     const void *starts; /* [batch, seq_q] */
     const void *shown;  /* [batch, heads_q, seq_q, seq_k] */
     const void *arrays[HEED_ARRAYS_MAX];
-    const void *lengths; /* [batch] */
-    const void *table;   /* [batch, seq_k / page] */
+    const void *lengths;      /* [batch] */
+    const void *table;        /* [batch, seq_k / page] */
+    const void *cu_seqlens_q; /* [batch + 1] */
+    const void *cu_seqlens_k; /* [batch + 1] */
 } heed_buffers;
 
 /* heed_execute() computes O, and LSE if wanted, from Q, K and V. It allocates nothing. One plan may
@@ -637,10 +659,10 @@ typedef struct heed_buffers {
  * Checks of pointers: that they are not NULL, their alignment and, on a CUDA device, whose
  * memory begins there. Device memory must be of the plan's own device, even where the device could
  * reach that of others; managed memory and pinned host memory will do. How far the memory
- * reaches, and what overlaps, is the caller's responsibility. So are lengths and numbers of pages,
- * but where the environment of heed_context_create() has HEED_CHECK=1: then each execution waits
- * for the device, reads them, and names the first one that is out of range. That is no use while a
- * stream is captured.
+ * reaches, and what overlaps, is the caller's responsibility. So are lengths, cumulative lengths
+ * and numbers of pages, but where the environment of heed_context_create() has HEED_CHECK=1: then
+ * each execution waits for the device, reads them, and names the first one that is out of range.
+ * That is no use while a stream is captured.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a pointer that is NULL, misaligned or not memory that the
  * device can reach, or a workspace that is too small: nothing was written then; HEED_ERR_DEVICE if

@@ -1,5 +1,6 @@
 /*
- * check.c - lengths and page tables before an execution, where the environment asks: HEED_CHECK=1
+ * check.c - lengths, cumulative lengths and page tables before an execution, where the environment
+ * asks: HEED_CHECK=1
  *
  * They are read from the device after all of its work has ended, which takes time and is refused
  * while a stream is captured. So it is for finding a fault of the caller, not for use.
@@ -9,12 +10,14 @@
 #include "device.h"
 #include "operand.h"
 
-/* Copies the elements of operand number @index to memory that the caller frees. */
+/* Copies the elements of operand number @index to memory that the caller frees; NULL if there is
+ * no such operand. */
 static heed_status read_operand(const heed_plan *plan, const heed_buffers *buffers, int index,
-                                int32_t **numbers)
+                                void **numbers)
 {
     const heed_operand *operand = heed_problem_operand(&plan->problem, index);
-    size_t size = (size_t)heed_operand_extent(&plan->problem, operand) * sizeof **numbers;
+    size_t size = (size_t)heed_operand_extent(&plan->problem, operand) *
+                  heed_data_size(operand->type);
     *numbers = NULL;
     if (operand->type == HEED_DATA_NONE)
         return HEED_OK;
@@ -24,6 +27,12 @@ static heed_status read_operand(const heed_plan *plan, const heed_buffers *buffe
                          heed_operand_rows[index].name);
     return heed_device_download(plan->context, *numbers, heed_operand_buffer(buffers, index), size);
 }
+
+/* The operands that are checked, as far as the problem has them. */
+typedef struct numbers {
+    const int32_t *lengths, *table;
+    const void *cu[2]; /* of queries and keys */
+} numbers;
 
 /* The pages of batch element @b, which has @length keys. */
 static heed_status check_pages(const heed_problem *p, const int32_t *table, int64_t b,
@@ -38,30 +47,55 @@ static heed_status check_pages(const heed_problem *p, const int32_t *table, int6
     return HEED_OK;
 }
 
-static heed_status check_all(const heed_problem *p, const int32_t *lengths, const int32_t *table)
+/* Element @n of cumulative lengths, operand number @index. */
+static int64_t cumulative(const heed_problem *p, const void *cu, int index, int64_t n)
 {
-    heed_status status = HEED_OK;
+    return heed_problem_operand(p, index)->type == HEED_DATA_I64 ? ((const int64_t *)cu)[n]
+                                                                 : ((const int32_t *)cu)[n];
+}
+
+/* Cumulative lengths of up to @seq each, of @tokens rows. */
+static heed_status check_cumulative(const heed_problem *p, const void *cu, int index, int64_t seq,
+                                    int64_t tokens)
+{
+    const char *name = heed_operand_rows[index].name;
+    for (int64_t b = 0; cu && b <= p->batch; b++) {
+        int64_t at = cumulative(p, cu, index, b);
+        int64_t least = b > 0 ? cumulative(p, cu, index, b - 1) : 0;
+        int64_t most = b > 0 && least + seq < tokens ? least + seq : b > 0 ? tokens : 0;
+        if (at < least || at > most)
+            return heed_fail(HEED_ERR_INVALID, "%s[%lld] is %lld; it must be %lld to %lld", name,
+                             (long long)b, (long long)at, (long long)least, (long long)most);
+    }
+    return HEED_OK;
+}
+
+static heed_status check_all(const heed_problem *p, const numbers *all)
+{
+    heed_status status = check_cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, p->seq_q, p->tokens_q);
+    if (status == HEED_OK)
+        status = check_cumulative(p, all->cu[1], HEED_OPERAND_CU_K, p->seq_k, p->tokens_k);
     for (int64_t b = 0; b < p->batch && status == HEED_OK; b++) {
-        int64_t length = lengths ? lengths[b * p->lengths.strides.batch] : p->seq_k;
+        int64_t length = all->lengths ? all->lengths[b * p->lengths.strides.batch] : p->seq_k;
         if (length < 0 || length > p->seq_k)
             return heed_fail(HEED_ERR_INVALID, "lengths[%lld] is %lld; it must be 0 to %lld",
                              (long long)b, (long long)length, (long long)p->seq_k);
-        status = check_pages(p, table, b, length);
+        status = check_pages(p, all->table, b, length);
     }
     return status;
 }
 
 heed_status heed_check_execution(const heed_plan *plan, const heed_buffers *buffers)
 {
-    int32_t *lengths = NULL, *table = NULL;
+    static const int checked[] = { HEED_OPERAND_LENGTHS, HEED_OPERAND_TABLE, HEED_OPERAND_CU_Q,
+                                   HEED_OPERAND_CU_K };
+    void *read[4] = { NULL };
     heed_status status = heed_device_wait(plan->context);
+    for (int i = 0; i < 4 && status == HEED_OK; i++)
+        status = read_operand(plan, buffers, checked[i], &read[i]);
     if (status == HEED_OK)
-        status = read_operand(plan, buffers, HEED_OPERAND_LENGTHS, &lengths);
-    if (status == HEED_OK)
-        status = read_operand(plan, buffers, HEED_OPERAND_TABLE, &table);
-    if (status == HEED_OK)
-        status = check_all(&plan->problem, lengths, table);
-    free(lengths);
-    free(table);
+        status = check_all(&plan->problem, &(numbers){ read[0], read[1], { read[2], read[3] } });
+    for (int i = 0; i < 4; i++)
+        free(read[i]);
     return status;
 }

@@ -190,8 +190,12 @@ typedef struct heed_view {
 #define HEED_OPEN ((int64_t)1 << 33) /* more than positions and keys are apart */
 
 heed_view heed_problem_view(const heed_problem *problem);
-/* Do the lengths say where queries stand? Then the view is that of a batch element without keys:
- * its length has to be added to positions. */
+/* Have batch elements lengths of their own: do the numbers of their queries, or of their keys,
+ * differ? */
+bool heed_problem_varies_q(const heed_problem *problem);
+bool heed_problem_varies_k(const heed_problem *problem);
+/* Do those numbers say where queries stand? Then the view is that of a batch element in which those
+ * that vary are 0: its keys have to be added to positions, and its queries taken off. */
 bool heed_problem_follows_lengths(const heed_problem *problem);
 /* Does anything count by the positions of queries, beside a causal mask? */
 bool heed_problem_aligned(const heed_problem *problem);
@@ -205,11 +209,21 @@ void heed_mask_normalize(heed_problem *problem);
 int64_t heed_problem_most_keys(const heed_problem *problem);
 /* Query-key pairs of one head where the query sees the key. */
 int64_t heed_problem_pairs(const heed_problem *problem);
-/* The keys that query @i sees where its batch element has @length of them. Neither side decreases
+/* Queries and keys of a batch element. */
+typedef struct heed_lengths {
+    int64_t q;
+    int64_t k;
+} heed_lengths;
+/* Those of a problem where they do not vary. */
+heed_lengths heed_problem_lengths(const heed_problem *problem);
+/* A problem of batch elements that are equally long, in the place of packed sequences: for
+ * predictions. */
+heed_problem heed_problem_typical(const heed_problem *problem);
+/* The keys that query @i sees in a batch element of these lengths. Neither side decreases
  * from one query to the next, so what a block of queries looks at lies between the first one's
  * begin and the last one's end, and all of its queries see what lies between the last one's begin
  * and the first one's end. */
-heed_interval heed_problem_keys(const heed_problem *problem, int64_t length, int64_t i);
+heed_interval heed_problem_keys(const heed_problem *problem, heed_lengths lengths, int64_t i);
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b);
 
 /* Query heads that share a key/value head. */

@@ -31,18 +31,34 @@ static bool right_aligned(const heed_problem *problem)
                                            : problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT;
 }
 
-bool heed_problem_follows_lengths(const heed_problem *problem)
+bool heed_problem_varies_q(const heed_problem *problem)
 {
-    return problem->lengths.type != HEED_DATA_NONE && right_aligned(problem);
+    return problem->tokens_q > 0;
 }
 
-/* That of a batch element with @keys keys. */
-static heed_view view_of(const heed_problem *problem, int64_t keys)
+bool heed_problem_varies_k(const heed_problem *problem)
+{
+    return problem->tokens_k > 0 || problem->lengths.type != HEED_DATA_NONE;
+}
+
+bool heed_problem_follows_lengths(const heed_problem *problem)
+{
+    return (heed_problem_varies_q(problem) || heed_problem_varies_k(problem)) &&
+           right_aligned(problem);
+}
+
+heed_lengths heed_problem_lengths(const heed_problem *problem)
+{
+    return (heed_lengths){ problem->seq_q, problem->seq_k };
+}
+
+/* That of a batch element of these lengths. */
+static heed_view view_of(const heed_problem *problem, heed_lengths lengths)
 {
     const heed_window *window = &problem->window;
     heed_view view = { .left = HEED_OPEN, .right = HEED_OPEN, .chunk = problem->chunk };
     if (right_aligned(problem))
-        view.first = keys - problem->seq_q;
+        view.first = lengths.k - lengths.q;
     if (window->sides & HEED_WINDOW_LEFT)
         view.left = window->left;
     if (window->sides & HEED_WINDOW_RIGHT)
@@ -54,7 +70,12 @@ static heed_view view_of(const heed_problem *problem, int64_t keys)
 
 heed_view heed_problem_view(const heed_problem *problem)
 {
-    return view_of(problem, heed_problem_follows_lengths(problem) ? 0 : problem->seq_k);
+    heed_lengths lengths = heed_problem_lengths(problem);
+    if (heed_problem_follows_lengths(problem)) {
+        lengths.q = heed_problem_varies_q(problem) ? 0 : lengths.q;
+        lengths.k = heed_problem_varies_k(problem) ? 0 : lengths.k;
+    }
+    return view_of(problem, lengths);
 }
 
 bool heed_problem_aligned(const heed_problem *problem)
@@ -67,7 +88,7 @@ bool heed_problem_aligned(const heed_problem *problem)
 bool heed_problem_masked(const heed_problem *problem)
 {
     return problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0 ||
-           problem->lengths.type != HEED_DATA_NONE;
+           heed_problem_varies_k(problem);
 }
 
 bool heed_problem_hides_first(const heed_problem *problem)
@@ -75,9 +96,9 @@ bool heed_problem_hides_first(const heed_problem *problem)
     return problem->window.sides & HEED_WINDOW_LEFT || problem->chunk != 0;
 }
 
-heed_interval heed_problem_keys(const heed_problem *problem, int64_t length, int64_t i)
+heed_interval heed_problem_keys(const heed_problem *problem, heed_lengths lengths, int64_t i)
 {
-    heed_view view = view_of(problem, length);
+    heed_view view = view_of(problem, lengths);
     int64_t position = i + view.first;
     heed_interval keys = { position - view.left, position + view.right + 1 };
     if (view.chunk) {
@@ -85,13 +106,13 @@ heed_interval heed_problem_keys(const heed_problem *problem, int64_t length, int
         keys.begin = most(keys.begin, begin);
         keys.end = least(keys.end, begin + view.chunk);
     }
-    int64_t count = clip(length, 0, problem->seq_k);
+    int64_t count = clip(lengths.k, 0, problem->seq_k);
     return (heed_interval){ clip(keys.begin, 0, count), clip(keys.end, 0, count) };
 }
 
 int64_t heed_problem_most_keys(const heed_problem *problem)
 {
-    heed_view view = view_of(problem, problem->seq_k);
+    heed_view view = view_of(problem, heed_problem_lengths(problem));
     int64_t keys = least(problem->seq_k, view.left + view.right + 1);
     return view.chunk ? least(keys, view.chunk) : keys;
 }
@@ -120,7 +141,8 @@ static bool chunks_hide_nothing(const heed_problem *problem, const heed_view *vi
 
 void heed_mask_normalize(heed_problem *problem)
 {
-    if (problem->seq_q == problem->seq_k && problem->lengths.type == HEED_DATA_NONE) {
+    if (problem->seq_q == problem->seq_k && !heed_problem_varies_q(problem) &&
+        !heed_problem_varies_k(problem)) {
         problem->align = HEED_ALIGN_TOP_LEFT;
         if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT)
             problem->mask = HEED_MASK_CAUSAL_TOP_LEFT;
@@ -129,7 +151,7 @@ void heed_mask_normalize(heed_problem *problem)
     if (problem->mask == HEED_MASK_NONE && window->sides & HEED_WINDOW_RIGHT && window->right == 0)
         problem->mask = problem->align == HEED_ALIGN_BOTTOM_RIGHT ? HEED_MASK_CAUSAL_BOTTOM_RIGHT
                                                                   : HEED_MASK_CAUSAL_TOP_LEFT;
-    heed_view view = view_of(problem, problem->seq_k);
+    heed_view view = view_of(problem, heed_problem_lengths(problem));
     if (problem->mask != HEED_MASK_NONE || view.right >= problem->seq_k - 1 - view.first ||
         (view.chunk && view.right >= view.chunk - 1))
         open_side(window, HEED_WINDOW_RIGHT);
@@ -175,9 +197,10 @@ static int64_t chunk_pairs(const heed_view *view, int64_t begin, int64_t end, in
                        least(keys - first, view->chunk));
 }
 
-int64_t heed_problem_pairs(const heed_problem *problem)
+int64_t heed_problem_pairs(const heed_problem *caller)
 {
-    heed_view view = view_of(problem, problem->seq_k);
+    const heed_problem typical = heed_problem_typical(caller), *problem = &typical;
+    heed_view view = view_of(problem, heed_problem_lengths(problem));
     int64_t keys = problem->seq_k, begin = view.first, end = view.first + problem->seq_q;
     if (!view.chunk)
         return count_pairs(&view, begin, end, keys);

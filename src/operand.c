@@ -7,8 +7,10 @@
 
 #define PAIRS (HEED_ALONG_BATCH | HEED_ALONG_HEAD | HEED_ALONG_QUERY | HEED_ALONG_KEY)
 #define TABLE (HEED_ALONG_BATCH | HEED_ALONG_PAGE)
+#define SEQUENCE HEED_ALONG_SEQUENCE
 #define BIT(type) (1U << (type))
 #define FLOATS (BIT(HEED_DATA_F32) | BIT(HEED_DATA_F16) | BIT(HEED_DATA_BF16))
+#define CUMULATIVE (BIT(HEED_DATA_I32) | BIT(HEED_DATA_I64))
 #define PLACES(field) offsetof(heed_problem, field), offsetof(heed_buffers, field)
 
 const heed_operand_row heed_operand_rows[HEED_OPERANDS] = {
@@ -26,9 +28,13 @@ const heed_operand_row heed_operand_rows[HEED_OPERANDS] = {
       HEED_ALONG_BATCH, HEED_ALONG_BATCH, HEED_ALONG_BATCH },
     { "table", "table", HEED_PART_TABLE, PLACES(table), BIT(HEED_DATA_I32), HEED_DATA_I32, TABLE,
       TABLE, TABLE },
+    { "cu_q", "cu_seqlens_q", HEED_PART_CU_Q, PLACES(cu_seqlens_q), CUMULATIVE, HEED_DATA_I32,
+      SEQUENCE, SEQUENCE, SEQUENCE },
+    { "cu_k", "cu_seqlens_k", HEED_PART_CU_K, PLACES(cu_seqlens_k), CUMULATIVE, HEED_DATA_I32,
+      SEQUENCE, SEQUENCE, SEQUENCE },
 };
 
-const char heed_along_letters[] = "bhqkp";
+const char heed_along_letters[] = "bhqkpc";
 
 static const struct {
     const char *name;
@@ -37,6 +43,7 @@ static const struct {
     [HEED_DATA_F32] = { "f32", 4 },     [HEED_DATA_F16] = { "f16", 2 },
     [HEED_DATA_BF16] = { "bf16", 2 },   [HEED_DATA_I32] = { "i32", 4 },
     [HEED_DATA_BYTES] = { "bytes", 1 }, [HEED_DATA_BITS] = { "bits", 4 },
+    [HEED_DATA_I64] = { "i64", 8 },
 };
 #define TYPES (sizeof types / sizeof *types)
 
@@ -93,6 +100,8 @@ static int64_t row_size(const heed_problem *problem, const heed_operand *operand
 {
     if (operand->along & HEED_ALONG_PAGE)
         return problem->seq_k / (problem->page > 0 ? problem->page : 1);
+    if (operand->along & HEED_ALONG_SEQUENCE)
+        return problem->batch + 1;
     if (!(operand->along & HEED_ALONG_KEY))
         return 1;
     return operand->type == HEED_DATA_BITS ? heed_div_up(problem->seq_k, 32) : problem->seq_k;
@@ -311,9 +320,48 @@ static bool pages_fault(const heed_problem *problem, heed_fault *fault)
     return false;
 }
 
+/* One side of packed sequences: @tokens of up to @batch_tokens, by the lengths @cu. */
+static bool packed_fault(const heed_operand_row *row, const heed_operand *cu, int64_t tokens,
+                         int64_t batch, int64_t seq, heed_fault *fault)
+{
+    const char side = row->part == HEED_PART_CU_Q ? 'q' : 'k';
+    int64_t most;
+    if (__builtin_mul_overflow(batch, seq, &most) || most > HEED_SIZE_MAX - 1)
+        most = HEED_SIZE_MAX - 1;
+    if (tokens < 0 || tokens > most)
+        return heed_fault_set(fault, HEED_PART_VARLEN,
+                              "tokens_%c is %lld; it must be 0 to %lld, batch * seq_%c", side,
+                              (long long)tokens, (long long)most, side);
+    if (tokens > 0 && cu->type == HEED_DATA_NONE)
+        return heed_fault_set(fault, HEED_PART_VARLEN,
+                              "%s.type is 0 (none); with tokens_%c it must be 4 (i32) or 7 (i64)",
+                              row->name, side);
+    if (tokens == 0 && cu->type != HEED_DATA_NONE)
+        return heed_fault_set(fault, row->part, "tokens_%c is 0; with %s it must be 1 to %lld",
+                              side, row->name, (long long)most);
+    return false;
+}
+
+static bool varlen_fault(const heed_problem *problem, heed_fault *fault)
+{
+    const heed_problem *p = problem;
+    const heed_operand_row *rows = heed_operand_rows;
+    if (packed_fault(&rows[HEED_OPERAND_CU_Q], &p->cu_seqlens_q, p->tokens_q, p->batch, p->seq_q,
+                     fault) ||
+        packed_fault(&rows[HEED_OPERAND_CU_K], &p->cu_seqlens_k, p->tokens_k, p->batch, p->seq_k,
+                     fault))
+        return true;
+    if (p->tokens_k > 0 && p->page > 0)
+        return heed_fault_set(fault, HEED_PART_VARLEN,
+                              "tokens_k is %lld and page is %lld; keys in pages are not packed: "
+                              "one of them must be 0",
+                              (long long)p->tokens_k, (long long)p->page);
+    return false;
+}
+
 bool heed_operands_fault(const heed_problem *problem, heed_fault *fault)
 {
-    if (pages_fault(problem, fault))
+    if (pages_fault(problem, fault) || varlen_fault(problem, fault))
         return true;
     for (int i = 0; i < HEED_OPERANDS; i++)
         if (operand_fault(problem, &heed_operand_rows[i], heed_problem_operand(problem, i), fault))

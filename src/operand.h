@@ -27,6 +27,8 @@ enum {
     HEED_OPERAND_SHOWN,
     HEED_OPERAND_LENGTHS,
     HEED_OPERAND_TABLE,
+    HEED_OPERAND_CU_Q,
+    HEED_OPERAND_CU_K,
     HEED_OPERANDS
 };
 extern const heed_operand_row heed_operand_rows[HEED_OPERANDS];

@@ -55,6 +55,13 @@ bool heed_plan_considers(const heed_kernel *kernel, const heed_problem *problem,
            heed_plan_worthwhile(kernel, problem, machine, config, why);
 }
 
+double heed_plan_cost(const heed_kernel *kernel, const heed_problem *problem,
+                      const heed_machine *machine, const heed_config *config)
+{
+    const heed_problem typical = heed_problem_typical(problem);
+    return kernel->algorithm->cost(kernel, &typical, machine, config);
+}
+
 heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem *problem,
                                   const heed_machine *machine, double *seconds, const char **why)
 {
@@ -65,7 +72,7 @@ heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem 
         heed_config_at(kernel->algorithm, i, &config);
         if (!heed_plan_considers(kernel, problem, machine, &config, why))
             continue;
-        double cost = kernel->algorithm->cost(kernel, problem, machine, &config);
+        double cost = heed_plan_cost(kernel, problem, machine, &config);
         if (cost < *seconds) {
             *seconds = cost;
             best = config;
@@ -214,7 +221,7 @@ static heed_status apply_config(heed_considered *candidate, const heed_plan *pla
     bool worthwhile = heed_plan_worthwhile(kernel, &plan->problem, machine, &config, &why);
     candidate->rejected = worthwhile ? NULL : why;
     candidate->config = config;
-    candidate->predicted = kernel->algorithm->cost(kernel, &plan->problem, machine, &config);
+    candidate->predicted = heed_plan_cost(kernel, &plan->problem, machine, &config);
     name_candidate(candidate);
     return HEED_OK;
 }

@@ -25,6 +25,10 @@ const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *prob
 /* Is @config legal, is a legal one worthwhile, and is it both? If not, *@why says why. */
 heed_config_test heed_plan_legal, heed_plan_worthwhile, heed_plan_considers;
 
+/* Predicts the seconds of one execution of @kernel in @config. */
+double heed_plan_cost(const heed_kernel *kernel, const heed_problem *problem,
+                      const heed_machine *machine, const heed_config *config);
+
 /* The config of @kernel that the cost model likes best of those that are legal and worthwhile;
  * *@seconds is its prediction, infinite if there is none: then *@why says why not the last one. */
 heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem *problem,

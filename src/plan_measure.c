@@ -104,23 +104,40 @@ static heed_status make_operand(heed_context *context, void **operand, int64_t e
     return status == HEED_OK ? upload(context, *operand, values, sizeof values, size) : status;
 }
 
-/* Makes operand number @index of whole numbers: all keys are there, and each page is read once as
- * long as there are others. */
+/* Number @n of operand number @index, of whole numbers: all keys are there, each page is read once
+ * as long as there are others, and packed sequences are equally long. */
+static int64_t number_of(const heed_problem *p, int index, int64_t n)
+{
+    switch (index) {
+    case HEED_OPERAND_TABLE:
+        return n % p->pages;
+    case HEED_OPERAND_LENGTHS:
+        return p->seq_k;
+    case HEED_OPERAND_CU_Q:
+        return n * p->tokens_q / p->batch;
+    case HEED_OPERAND_CU_K:
+        return n * p->tokens_k / p->batch;
+    default:
+        return 0;
+    }
+}
+
+/* Makes operand number @index of whole numbers. */
 static heed_status make_numbers(heed_context *context, void **operand, const heed_problem *p,
                                 int index)
 {
-    int64_t count = heed_operand_extent(p, heed_problem_operand(p, index));
-    size_t size = (size_t)count * sizeof(int32_t);
+    const heed_operand *numbers = heed_problem_operand(p, index);
+    const int64_t words = numbers->type == HEED_DATA_I64 ? 2 : 1;
+    int64_t count = heed_operand_extent(p, numbers);
+    size_t size = (size_t)(count * words) * sizeof(int32_t);
     heed_status status = heed_device_allocate(context, size, operand);
-    int32_t *values = status == HEED_OK ? malloc(size) : NULL;
+    int32_t *values = status == HEED_OK ? calloc(1, size) : NULL;
     if (status != HEED_OK)
         return status;
     if (!values)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for operands of the problem to measure");
     for (int64_t n = 0; n < count; n++)
-        values[n] = (int32_t)(index == HEED_OPERAND_TABLE     ? n % p->pages
-                              : index == HEED_OPERAND_LENGTHS ? p->seq_k
-                                                              : 0);
+        values[n * words] = (int32_t)number_of(p, index, n); /* the lower word comes first */
     status = upload(context, *operand, values, size, size);
     free(values);
     return status;
@@ -133,7 +150,7 @@ static heed_status make_operands(bench *b, const heed_problem *p)
         const heed_operand *operand = heed_problem_operand(p, i);
         if (operand->type == HEED_DATA_NONE)
             continue;
-        if (operand->type == HEED_DATA_I32)
+        if (operand->type == HEED_DATA_I32 || operand->type == HEED_DATA_I64)
             status = make_numbers(b->trial.context, &b->operand[i], p, i);
         else
             status = make_operand(b->trial.context, &b->operand[i], heed_operand_extent(p, operand),
@@ -277,8 +294,7 @@ static heed_status search_configs(bench *b, const heed_plan *plan, heed_consider
         if (status == HEED_OK && seconds < candidate->measured) {
             candidate->measured = seconds;
             candidate->config = config;
-            candidate->predicted = kernel->algorithm->cost(kernel, &plan->problem, machine,
-                                                           &config);
+            candidate->predicted = heed_plan_cost(kernel, &plan->problem, machine, &config);
             heed_config_print(kernel, &config, candidate->name, sizeof candidate->name);
         }
     }

@@ -90,13 +90,23 @@ static heed_strides strides_of(const heed_problem *problem, int role)
     return strides;
 }
 
+int64_t heed_problem_tokens(const heed_problem *problem, int role)
+{
+    return heed_roles[role].seq == HEED_PART_SEQ_K ? problem->tokens_k : problem->tokens_q;
+}
+
 heed_tensor heed_problem_tensor(const heed_problem *problem, int role)
 {
     const heed_role_row *row = &heed_roles[role];
+    const int64_t tokens = heed_problem_tokens(problem, role);
     const bool paged = problem->page > 0 && row->seq == HEED_PART_SEQ_K;
     return (heed_tensor){ .role = row,
-                          .batch = paged ? heed_problem_pages(problem) : problem->batch,
-                          .seq = paged ? problem->page : heed_problem_size(problem, row->seq),
+                          .batch = paged        ? heed_problem_pages(problem)
+                                   : tokens > 0 ? 1
+                                                : problem->batch,
+                          .seq = paged        ? problem->page
+                                 : tokens > 0 ? tokens
+                                              : heed_problem_size(problem, row->seq),
                           .heads = heed_problem_size(problem, row->heads),
                           .dim = heed_problem_size(problem, row->dim),
                           .strides = strides_of(problem, role) };
@@ -471,18 +481,32 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
            a->accumulate == b->accumulate && a->align == b->align &&
            a->window.sides == b->window.sides && a->window.left == b->window.left &&
            a->window.right == b->window.right && a->chunk == b->chunk && a->softcap == b->softcap &&
-           a->page == b->page && a->pages == b->pages && heed_operands_equal(a, b);
+           a->page == b->page && a->pages == b->pages && a->tokens_q == b->tokens_q &&
+           a->tokens_k == b->tokens_k && heed_operands_equal(a, b);
 }
 
 /* -------------------------------------------------------------------------- */
 /* Amount of work                                                             */
 /* -------------------------------------------------------------------------- */
 
+heed_problem heed_problem_typical(const heed_problem *problem)
+{
+    heed_problem typical = *problem;
+    if (problem->tokens_q > 0)
+        typical.seq_q = heed_div_up(problem->tokens_q, problem->batch);
+    if (problem->tokens_k > 0)
+        typical.seq_k = heed_div_up(problem->tokens_k, problem->batch);
+    typical.tokens_q = typical.tokens_k = 0;
+    typical.cu_seqlens_q = typical.cu_seqlens_k = (heed_operand){ .type = HEED_DATA_NONE };
+    return typical;
+}
+
 double heed_problem_flops(const heed_problem *caller)
 {
-    heed_problem own, *problem = &own;
+    heed_problem own;
     if (heed_problem_read(&own, caller) != HEED_OK)
         return 0;
+    const heed_problem typical = heed_problem_typical(&own), *problem = &typical;
     double heads = (double)problem->batch * (double)problem->heads_q;
     double per_pair = 2.0 * (double)(problem->dim_qk + problem->dim_v);
     return heads * per_pair * (double)heed_problem_pairs(problem);

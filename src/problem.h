@@ -36,6 +36,9 @@ typedef enum heed_part {
     HEED_PART_LENGTHS,
     HEED_PART_PAGE,
     HEED_PART_TABLE,
+    HEED_PART_VARLEN,
+    HEED_PART_CU_Q,
+    HEED_PART_CU_K,
     HEED_PART_ARRAYS,
     HEED_PART_SCORE,
     HEED_PART_VISIBLE,
@@ -114,6 +117,9 @@ typedef struct heed_tensor {
 
 /* heed_problem_tensor() returns that of @role, below HEED_TENSORS. */
 heed_tensor heed_problem_tensor(const heed_problem *problem, int role);
+
+/* heed_problem_tokens() returns how many rows a packed tensor of @role has; 0 of others. */
+int64_t heed_problem_tokens(const heed_problem *problem, int role);
 void heed_problem_set_strides(heed_problem *problem, int role, heed_strides strides);
 
 /* heed_tensor_extent() returns the elements of @tensor, at normal strides, from its first to its

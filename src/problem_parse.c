@@ -78,6 +78,9 @@ static const struct {
     { HEED_PART_LENGTHS, "the lengths", NULL },
     { HEED_PART_PAGE, "the pages", NULL },
     { HEED_PART_TABLE, "the page table", NULL },
+    { HEED_PART_VARLEN, "varlen", NULL },
+    { HEED_PART_CU_Q, "cu_q", NULL },
+    { HEED_PART_CU_K, "cu_k", NULL },
     { HEED_PART_SCORE, "score", NULL },
     { HEED_PART_VISIBLE, "visible", NULL },
     { HEED_PART_SCALE, "the scale", NULL },
@@ -108,6 +111,7 @@ static heed_status fail_unknown(const heed_parser *p)
                            "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal "
                            "causal= align= window= "
                            "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
+                           "varlen= cu_q= cu_k= "
                            "array= score= visible= "
                            "scale= acc= layout= q= k= v= o=",
                            length, p->word);
@@ -235,8 +239,8 @@ static heed_status check_problem(const heed_parser *p)
     if (!heed_problem_find_fault(&p->problem, &fault))
         return HEED_OK;
     const char *at = p->where[fault.part];
-    if (at == NULL) /* the page table has no word of its own */
-        at = p->where[HEED_PART_PAGE];
+    if (at == NULL) /* the page table and cumulative lengths have no word of their own */
+        at = p->where[p->where[HEED_PART_PAGE] != NULL ? HEED_PART_PAGE : HEED_PART_VARLEN];
     return heed_parse_fail(p, at + fault.at, "%s", fault.text);
 }
 

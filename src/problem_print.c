@@ -41,7 +41,8 @@ static void print_mask(heed_text *text, const heed_problem *problem)
 static bool needs_alignment(const heed_problem *problem)
 {
     return problem->mask == HEED_MASK_NONE && heed_problem_aligned(problem) &&
-           (problem->seq_q != problem->seq_k || problem->lengths.type != HEED_DATA_NONE);
+           (problem->seq_q != problem->seq_k || heed_problem_varies_q(problem) ||
+            heed_problem_varies_k(problem));
 }
 
 static void print_pages(heed_text *text, const heed_problem *problem)
@@ -49,6 +50,15 @@ static void print_pages(heed_text *text, const heed_problem *problem)
     heed_text_add(text, " paged=%lld", (long long)problem->page);
     if (problem->page == 0 || problem->pages != problem->batch * (problem->seq_k / problem->page))
         heed_text_add(text, "/%lld", (long long)problem->pages);
+}
+
+static void print_varlen(heed_text *text, const heed_problem *problem)
+{
+    if (problem->tokens_q == 0 && problem->tokens_k == 0)
+        return;
+    heed_text_add(text, " varlen=%lld", (long long)problem->tokens_q);
+    if (problem->tokens_k != problem->tokens_q)
+        heed_text_add(text, "/%lld", (long long)problem->tokens_k);
 }
 
 static void print_operand(heed_text *text, const heed_problem *problem, int index)
@@ -64,6 +74,11 @@ static void print_operand(heed_text *text, const heed_problem *problem, int inde
         print_pages(text, problem);
         if (heed_strides_equal(operand->strides, dense))
             return;
+    }
+    if (operand->along == HEED_ALONG_SEQUENCE) { /* likewise where sequences are packed */
+        if (operand->type != row->type)
+            heed_text_add(text, " %s=%s", row->word, heed_data_name(operand->type));
+        return;
     }
     heed_text_add(text, " %s=%s%s", row->word, typed ? heed_data_name(operand->type) : "",
                   typed ? ":" : "");
@@ -92,6 +107,7 @@ static void print_modifiers(heed_text *text, const heed_problem *problem)
         heed_number_print_float(number, problem->softcap);
         heed_text_add(text, " softcap=%s", number);
     }
+    print_varlen(text, problem);
     for (int i = 0; i < HEED_OPERANDS; i++)
         print_operand(text, problem, i);
     for (int i = 0; i < HEED_ARRAYS_MAX; i++)

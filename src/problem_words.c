@@ -169,6 +169,25 @@ static heed_status read_paged(heed_parser *p, const heed_word *word, const char 
     return status == HEED_OK ? expect_end(p, value) : status;
 }
 
+/* Reads N or N/M. */
+static heed_status read_varlen(heed_parser *p, const heed_word *word, const char *value)
+{
+    heed_problem *problem = &p->problem;
+    (void)word;
+    heed_status status = read_number(p, &value, "tokens_q", 0, HEED_SIZE_MAX, &problem->tokens_q);
+    problem->tokens_k = problem->tokens_q;
+    if (status == HEED_OK && *value == '/') {
+        value++;
+        status = read_number(p, &value, "tokens_k", 0, HEED_SIZE_MAX, &problem->tokens_k);
+    }
+    heed_operand *const cu[] = { &problem->cu_seqlens_q, &problem->cu_seqlens_k };
+    const int64_t tokens[] = { problem->tokens_q, problem->tokens_k };
+    for (int i = 0; i < 2; i++)
+        if (tokens[i] > 0 && cu[i]->type == HEED_DATA_NONE)
+            *cu[i] = (heed_operand){ .type = HEED_DATA_I32, .along = HEED_ALONG_SEQUENCE };
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
 static heed_status read_scale(heed_parser *p, const heed_word *word, const char *value)
 {
     (void)word;
@@ -282,15 +301,18 @@ static heed_status read_operand(heed_parser *p, const heed_word *word, const cha
     operand->along = row->along;
     if (!given)
         return expect_end(p, value);
-    if (row->type == HEED_DATA_NONE) {
+    if (row->type == HEED_DATA_NONE || row->along == HEED_ALONG_SEQUENCE) {
         size_t length = strcspn(value, ":@ \t");
         operand->type = heed_data_find(value, length);
         if (operand->type == HEED_DATA_NONE)
             return heed_parse_fail(p, value, "%s= must be followed by a type: %s", row->word,
-                                   row->types >> HEED_DATA_BYTES ? "bytes or bits"
-                                                                 : "f32, f16 or bf16");
+                                   row->types >> HEED_DATA_I64     ? "i32 or i64"
+                                   : row->types >> HEED_DATA_BYTES ? "bytes or bits"
+                                                                   : "f32, f16 or bf16");
         value += length;
     }
+    if (row->along == HEED_ALONG_SEQUENCE)
+        return expect_end(p, value);
     if (value < p->end && *value != '@') {
         if (row->type == HEED_DATA_NONE && *value++ != ':')
             return heed_parse_fail(p, value - 1, "unexpected '%c'", value[-1]);
@@ -380,6 +402,9 @@ static const heed_word words[] = {
     { "lengths=", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS },
     { "paged=", HEED_PART_PAGE, read_paged, 0 },
     { "table=", HEED_PART_TABLE, read_operand, HEED_OPERAND_TABLE },
+    { "varlen=", HEED_PART_VARLEN, read_varlen, 0 },
+    { "cu_q=", HEED_PART_CU_Q, read_operand, HEED_OPERAND_CU_Q },
+    { "cu_k=", HEED_PART_CU_K, read_operand, HEED_OPERAND_CU_K },
     { "array=", HEED_PART_ARRAYS, read_array, 0 },
     { "score=", HEED_PART_SCORE, read_expression, 0 },
     { "visible=", HEED_PART_VISIBLE, read_expression, 0 },

@@ -261,13 +261,52 @@ static int load_operand(heed_program *program, const heed_problem *problem, int 
     return heed_program_load(program, &load, indices);
 }
 
+/* Loads the length of a packed sequence, the difference of two of its cumulative ones, of which
+ * those of 64 bits are read as two words. */
+static int load_packed(heed_program *program, const heed_problem *problem, int index)
+{
+    const int32_t words = heed_problem_operand(problem, index)->type == HEED_DATA_I64 ? 2 : 1;
+    const heed_load load = {
+        .type = HEED_DATA_I32,
+        .buffer = heed_operand_rows[index].buffer,
+        .rank = 2,
+        .size = { (int32_t)(problem->batch < INT32_MAX ? problem->batch + 1 : INT32_MAX), words },
+        .stride = { words, 1 }
+    };
+    int first = heed_program_leaf(program, HEED_OP_BATCH);
+    int one = heed_program_int(program, HEED_KIND_INT, 1);
+    int low = heed_program_int(program, HEED_KIND_INT, 0);
+    int next = heed_program_add(program, HEED_OP_ADD, HEED_KIND_INT, first, one, -1);
+    int begin = heed_program_load(program, &load, (const int[]){ first, low, -1, -1 });
+    int end = heed_program_load(program, &load, (const int[]){ next, low, -1, -1 });
+    return heed_program_add(program, HEED_OP_SUB, HEED_KIND_INT, end, begin, -1);
+}
+
+/* Loads the keys of the batch element. */
+static int load_keys(heed_program *program, const heed_problem *problem)
+{
+    int keys = -1, length = -1;
+    if (problem->tokens_k > 0)
+        keys = load_packed(program, problem, HEED_OPERAND_CU_K);
+    if (problem->lengths.type != HEED_DATA_NONE)
+        length = load_operand(program, problem, HEED_OPERAND_LENGTHS);
+    if (keys < 0 || length < 0)
+        return keys < 0 ? length : keys;
+    return heed_program_add(program, HEED_OP_MIN, HEED_KIND_INT, keys, length, -1);
+}
+
 int heed_program_position(heed_program *program, const heed_problem *problem)
 {
     int position = heed_program_leaf(program, HEED_OP_POSITION);
     if (!heed_problem_follows_lengths(problem))
         return position;
-    int length = load_operand(program, problem, HEED_OPERAND_LENGTHS);
-    return heed_program_add(program, HEED_OP_ADD, HEED_KIND_INT, position, length, -1);
+    if (heed_problem_varies_k(problem))
+        position = heed_program_add(program, HEED_OP_ADD, HEED_KIND_INT, position,
+                                    load_keys(program, problem), -1);
+    if (!heed_problem_varies_q(problem))
+        return position;
+    return heed_program_add(program, HEED_OP_SUB, HEED_KIND_INT, position,
+                            load_packed(program, problem, HEED_OPERAND_CU_Q), -1);
 }
 
 /* softcap * tanh(t / softcap) */

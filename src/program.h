@@ -23,7 +23,7 @@ typedef struct heed_step {
 
 /* Where loads read: operands and arrays alike. Indices are made sure to be within the sizes. Of
  * bits, the last index counts bits, and the strides words. */
-#define HEED_SOURCES_MAX (HEED_ARRAYS_MAX + 5)
+#define HEED_SOURCES_MAX (HEED_ARRAYS_MAX + 7)
 typedef struct heed_load {
     heed_data type;
     size_t buffer; /* where its address is in heed_buffers */

@@ -90,7 +90,7 @@ function(heed_emulated_mapped name)
     heed_emulated_object(attn_wgmma.c ${name} ${ARGN} NEGATE=0)
     heed_emulated_object(attn_wgmma.c ${name}_negative ${ARGN} NEGATE=1)
     set(same ${ARGN})
-    list(FILTER same INCLUDE REGEX "^(MASKED|HIDES_FIRST|CHUNKED|MODIFIES|HIDES|STARTS|LENGTHS|PAGED|SINKS|DIM_)")
+    list(FILTER same INCLUDE REGEX "^(MASKED|HIDES_FIRST|CHUNKED|MODIFIES|HIDES|STARTS|LENGTHS|FOLLOWS|PACKED|PAGED|SINKS|DIM_)")
     if("BF16=1" IN_LIST ARGN)
         heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=2 W=4 ${same})
     else()
@@ -130,20 +130,22 @@ target_include_directories(print_program PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(print_program PRIVATE heed_static)
 function(heed_emulated_changed source name words)
     set(needs)
-    foreach(need IN ITEMS "MASKED:causal|window|chunk|starts|shown|visible|lengths" "HIDES_FIRST:window|chunk|starts"
+    foreach(need IN ITEMS "MASKED:causal|window|chunk|starts|shown|visible|lengths|varlen=[1-9][0-9]*$|varlen=[1-9][0-9]* |varlen=[0-9]+/[1-9]" "HIDES_FIRST:window|chunk|starts"
             "CHUNKED:chunk" "MODIFIES:softcap|bias|alibi|score" "HIDES:shown|visible" "STARTS:starts" "LENGTHS:lengths" "PAGED:paged"
+            "PACKED_Q:varlen=[1-9]" "PACKED_K:varlen=[1-9][0-9]*$|varlen=[1-9][0-9]* |varlen=[0-9]+/[1-9]"
             "SINKS:sinks")
         string(REGEX MATCH "^([^:]+):(.*)$" all "${need}")
         set(macro ${CMAKE_MATCH_1})
         set(said ${CMAKE_MATCH_2})
-        if(macro STREQUAL LENGTHS AND words MATCHES "=br" AND words MATCHES lengths)
-            list(APPEND needs LENGTHS=2)
-        elseif(words MATCHES "${said}")
+        if(words MATCHES "${said}")
             list(APPEND needs ${macro}=1)
         elseif(macro STREQUAL MASKED)
             list(APPEND needs ${macro}=0)
         endif()
     endforeach()
+    if(words MATCHES "=br" AND words MATCHES "lengths|varlen")
+        list(APPEND needs FOLLOWS=1)
+    endif()
     if(NOT source STREQUAL attn_naive.c AND words MATCHES visible)
         list(APPEND needs LISTS=1)
     endif()
@@ -217,6 +219,26 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_paged_open "paged=64"
 heed_emulated_changed(attn_mma.c changed_mma_paged_listed "paged=2 lengths visible=k%50!=7"
     BF16=0 DIM_QK=64 DIM_V=64 M=64 N=48 W=4 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_paged_listed "causal=br paged=8 visible=k%50!=7"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
+heed_emulated_changed(attn_naive.c changed_naive_packed "causal=br varlen=60/90 alibi"
+    TYPE=0 DIM_QK=40 DIM_V=72 W=4)
+heed_emulated_changed(attn_mma.c changed_mma_packed "causal=br varlen=60/90"
+    BF16=0 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_packed_paged "causal=br varlen=60/0 paged=2 lengths sinks"
+    BF16=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_packed_listed "varlen=60/90 bias=f16:bhq visible=k%50!=7"
+    BF16=0 DIM_QK=64 DIM_V=64 M=64 N=48 W=4 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_packed "causal=br varlen=60/90"
+    BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_packed_groups "varlen=60/90 sinks lengths"
+    BF16=0 DIM_QK=128 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=3)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_packed_pair "window=40:9 align=br varlen=60/90"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_packed_open "varlen=60/0"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=2 T=2 C=1 G=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_packed_paged "causal=br varlen=60/0 paged=8 lengths"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=1 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_packed_listed "causal=tl varlen=60 bias=f32:q visible=k%50!=7"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
 heed_emulated_changed(attn_mma.c changed_mma_half "causal softcap=2 sinks"
     BF16=0 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=1)

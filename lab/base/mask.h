@@ -8,10 +8,17 @@
 
 #include "heed.h"
 
+/* Are queries or keys packed? Then views of Q and O, or of K and V, have one batch element with the
+ * rows of all sequences, and no interval is known of what a row sees. */
+static inline bool lab_packed(const heed_problem *problem)
+{
+    return problem->tokens_q > 0 || problem->tokens_k > 0;
+}
+
 /* Do the lengths say where queries stand? Then no interval is known of what they see. */
 static inline bool lab_follows_lengths(const heed_problem *problem)
 {
-    return problem->lengths.type != HEED_DATA_NONE &&
+    return (problem->lengths.type != HEED_DATA_NONE || lab_packed(problem)) &&
            (problem->mask == HEED_MASK_NONE ? problem->align == HEED_ALIGN_BOTTOM_RIGHT
                                             : problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT);
 }
@@ -19,7 +26,7 @@ static inline bool lab_follows_lengths(const heed_problem *problem)
 /* Does any query not see all keys, by an interval that is known? */
 static inline bool lab_masked(const heed_problem *problem)
 {
-    if (lab_follows_lengths(problem))
+    if (lab_follows_lengths(problem) || lab_packed(problem))
         return false;
     return problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0;
 }
@@ -27,7 +34,7 @@ static inline bool lab_masked(const heed_problem *problem)
 /* Does the mask hide keys ahead of those that a query sees? */
 static inline bool lab_hides_first(const heed_problem *problem)
 {
-    if (lab_follows_lengths(problem))
+    if (lab_follows_lengths(problem) || lab_packed(problem))
         return false;
     return (problem->window.sides & HEED_WINDOW_LEFT) != 0 || problem->chunk != 0;
 }
@@ -43,7 +50,8 @@ static inline bool lab_masks_alike(const heed_problem *a, const heed_problem *b)
 static inline bool lab_has_operands(const heed_problem *p)
 {
     return p->softcap != 0 || p->bias.type || p->slopes.type || p->sinks.type || p->starts.type ||
-           p->shown.type || p->lengths.type || p->table.type || p->score[0] || p->visible[0];
+           p->shown.type || p->lengths.type || p->table.type || lab_packed(p) || p->score[0] ||
+           p->visible[0];
 }
 
 /* The same problem with dense tensors K and V that are not in pages. */

@@ -54,7 +54,7 @@ enum {
 typedef struct place {
     const heed_problem *problem;
     void *const *data;
-    const void *table; /* of pages, if there is one */
+    const heed_buffers *operands; /* that say where keys are, if there are any */
     uint64_t lot;
     int64_t row;
     int64_t query; /* index of the first element of the row's vector of Q ... */
@@ -202,9 +202,10 @@ static bool put_infinity(const place *at)
 /* The row @n, or the first of its head that sees a key. */
 static int64_t first_seeing(const heed_problem *problem, int64_t n)
 {
-    for (int64_t i = 0; i < problem->seq_q; i++)
+    const int64_t queries = lab_queries(problem);
+    for (int64_t i = 0; i < queries; i++)
         if (lab_visible_count(problem, i) > 0)
-            return n - n % problem->seq_q + i;
+            return n - n % queries + i;
     return n;
 }
 
@@ -214,27 +215,30 @@ static bool find_place(place *at, bool first)
     const heed_problem *problem = at->problem;
     const lab_view q = lab_view_of(problem, LAB_Q);
     lab_view k = lab_view_of(problem, LAB_K), v = lab_view_of(problem, LAB_V);
-    lab_view_bind(&k, problem, at->table);
-    lab_view_bind(&v, problem, at->table);
+    lab_view_bind(&k, problem, at->operands->table);
+    lab_view_bind(&v, problem, at->operands->table);
     at->row = lab_random_below(at->lot, LOT_ROW, lab_rows(problem));
     if (first)
         at->row = first_seeing(problem, at->row);
     lab_row row = lab_row_at(problem, at->row);
-    lab_range seen = lab_visible(problem, row.query);
+    int64_t batch;
+    lab_range seen = lab_row_keys(problem, at->operands, row, &batch);
+    if (problem->tokens_k == 0)
+        seen = lab_visible(problem, row.query);
     int64_t keys = seen.end - seen.begin, head = lab_row_kv_head(problem, row);
     if (keys == 0)
         return false;
     int64_t key = seen.begin + lab_random_below(at->lot, LOT_KEY, keys);
     int64_t next = seen.begin + lab_random_below(at->lot, LOT_NEXT, keys);
     at->query = lab_view_at(&q, row.batch, row.query, row.head);
-    at->key = lab_view_at(&k, row.batch, key, head);
-    at->value = lab_view_at(&v, row.batch, key, head);
-    at->next = lab_view_at(&k, row.batch, next, head);
+    at->key = lab_view_at(&k, batch, key, head);
+    at->value = lab_view_at(&v, batch, key, head);
+    at->next = lab_view_at(&k, batch, next, head);
     return true;
 }
 
 lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[3],
-                                  const void *table, uint64_t turn, uint64_t lot)
+                                  const heed_buffers *operands, uint64_t turn, uint64_t lot)
 {
     enum {
         NONE,
@@ -259,14 +263,14 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
         { "a row of low logits", put_low, NONE, true },
     };
     const size_t count = sizeof kinds / sizeof *kinds - (problem->mask == HEED_MASK_NONE);
-    const int64_t readers = problem->seq_q * (problem->heads_q / problem->heads_kv);
+    const int64_t readers = lab_queries(problem) * (problem->heads_q / problem->heads_kv);
     const int64_t spared[] = { [NONE] = 0, [COLUMN] = 0, [ROW] = 1, [ROWS] = readers };
     const int64_t odd[] = {
         [NONE] = 0, [COLUMN] = readers, [ROW] = problem->dim_v, [ROWS] = readers * problem->dim_v
     };
     const bool seldom = lab_random_below(lot, LOT_SELDOM, SELDOM) == 0;
     size_t kind = (size_t)(turn % count);
-    place at = { .problem = problem, .data = data, .table = table, .lot = lot };
+    place at = { .problem = problem, .data = data, .operands = operands, .lot = lot };
 
     while (!seldom && spared[kinds[kind].odd] * SPARED > lab_rows(problem))
         kind++; /* a NaN in V at last, which spares none */

@@ -100,11 +100,14 @@ static void harden(lab_bench_process *process, int call)
 {
     uint64_t lot = lab_random_stream(process->lot, LOTS_OF_CALLS + (uint64_t)call);
     int64_t one_in = process->calls.count < HARD_BLOCK ? HARD_ONE_IN_FEW : HARD_ONE_IN;
+    heed_buffers operands = { .size = sizeof operands };
+    for (int role = LAB_TABLE; role <= LAB_CU_K; role++)
+        lab_buffers_set(&operands, (lab_role)role, process->tensors->host[role]);
     process->hard[call] = (lab_bench_hard){ .what = NULL };
     if (lab_random_below(lot, 0, one_in) == 0)
-        process->hard[call] = lab_bench_hard_put(
-            &process->problem, process->laid, process->tensors->host[LAB_TABLE],
-            (uint64_t)process->hardened++, lab_random_stream(lot, 1));
+        process->hard[call] = lab_bench_hard_put(&process->problem, process->laid, &operands,
+                                                 (uint64_t)process->hardened++,
+                                                 lab_random_stream(lot, 1));
 }
 
 /* An operand of a call: numbers with digits of their own, a mask drawn anew. Starts and arrays of

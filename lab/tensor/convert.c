@@ -175,7 +175,7 @@ static const struct {
     [HEED_DATA_NONE] = { "none", 0, HEED_F32 }, [HEED_DATA_F32] = { "f32", 4, HEED_F32 },
     [HEED_DATA_F16] = { "f16", 2, HEED_F16 },   [HEED_DATA_BF16] = { "bf16", 2, HEED_BF16 },
     [HEED_DATA_I32] = { "i32", 4, HEED_F32 },   [HEED_DATA_BYTES] = { "bytes", 1, HEED_F32 },
-    [HEED_DATA_BITS] = { "bits", 4, HEED_F32 },
+    [HEED_DATA_BITS] = { "bits", 4, HEED_F32 }, [HEED_DATA_I64] = { "i64", 8, HEED_F32 },
 };
 
 size_t lab_data_size(heed_data kind)
@@ -203,6 +203,8 @@ double lab_data_get(heed_data kind, const void *base, int64_t index)
     switch (kind) {
     case HEED_DATA_I32:
         return ((const int32_t *)base)[index];
+    case HEED_DATA_I64:
+        return (double)((const int64_t *)base)[index];
     case HEED_DATA_BYTES:
         return ((const unsigned char *)base)[index] != 0;
     case HEED_DATA_BITS:
@@ -218,6 +220,9 @@ void lab_data_set(heed_data kind, void *base, int64_t index, double value)
     switch (kind) {
     case HEED_DATA_I32:
         ((int32_t *)base)[index] = (int32_t)value;
+        break;
+    case HEED_DATA_I64:
+        ((int64_t *)base)[index] = (int64_t)value;
         break;
     case HEED_DATA_BYTES:
         ((unsigned char *)base)[index] = value != 0;

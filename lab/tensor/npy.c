@@ -191,8 +191,9 @@ static const struct npy_type {
     { "<f4", HEED_DATA_F32, LAB_NPY_REFUSE },    { "<f2", HEED_DATA_F16, LAB_NPY_REFUSE },
     { "<u2", HEED_DATA_BF16, LAB_NPY_BF16 },     { "|V2", HEED_DATA_BF16, LAB_NPY_BF16 },
     { "<V2", HEED_DATA_BF16, LAB_NPY_BF16 },     { "V2", HEED_DATA_BF16, LAB_NPY_BF16 },
-    { "<i4", HEED_DATA_I32, LAB_NPY_OPERAND },   { "<u4", HEED_DATA_BITS, LAB_NPY_OPERAND },
-    { "|b1", HEED_DATA_BYTES, LAB_NPY_OPERAND }, { "|u1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
+    { "<i4", HEED_DATA_I32, LAB_NPY_OPERAND },   { "<i8", HEED_DATA_I64, LAB_NPY_OPERAND },
+    { "<u4", HEED_DATA_BITS, LAB_NPY_OPERAND },  { "|b1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
+    { "|u1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
 };
 
 /* The other ones that this reader takes. */
@@ -326,7 +327,8 @@ static size_t print_dict(const lab_tensor *tensor, char text[DICT_SIZE])
 {
     static const char *const descr[] = {
         [HEED_DATA_F32] = "<f4", [HEED_DATA_F16] = "<f2",   [HEED_DATA_BF16] = "<u2",
-        [HEED_DATA_I32] = "<i4", [HEED_DATA_BYTES] = "|u1", [HEED_DATA_BITS] = "<u4"
+        [HEED_DATA_I32] = "<i4", [HEED_DATA_BYTES] = "|u1", [HEED_DATA_BITS] = "<u4",
+        [HEED_DATA_I64] = "<i8"
     };
     size_t length = (size_t)snprintf(
         text, DICT_SIZE, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[tensor->kind]);

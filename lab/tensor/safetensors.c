@@ -34,7 +34,7 @@ static const struct dtype {
     { "BF16", 16, HEED_DATA_BF16 },   { "I32", 32, HEED_DATA_I32 },
     { "U32", 32, HEED_DATA_BITS },    { "U8", 8, HEED_DATA_BYTES },
     { "BOOL", 8, HEED_DATA_BYTES },   { "F64", 64, HEED_DATA_NONE },
-    { "I64", 64, HEED_DATA_NONE },    { "U64", 64, HEED_DATA_NONE },
+    { "I64", 64, HEED_DATA_I64 },     { "U64", 64, HEED_DATA_NONE },
     { "I16", 16, HEED_DATA_NONE },    { "U16", 16, HEED_DATA_NONE },
     { "I8", 8, HEED_DATA_NONE },      { "F8_E4M3", 8, HEED_DATA_NONE },
     { "F8_E5M2", 8, HEED_DATA_NONE }, { "F8_E8M0", 8, HEED_DATA_NONE },

@@ -24,6 +24,8 @@ static const struct {
     [LAB_SHOWN] = { "shown", PLACE(shown) },
     [LAB_LENGTHS] = { "lengths", PLACE(lengths) },
     [LAB_TABLE] = { "table", PLACE(table) },
+    [LAB_CU_Q] = { "cu_seqlens_q", PLACE(cu_seqlens_q) },
+    [LAB_CU_K] = { "cu_seqlens_k", PLACE(cu_seqlens_k) },
     [LAB_ARRAYS] = { "arrays[0]", ARRAY(0) },
     [LAB_ARRAYS + 1] = { "arrays[1]", ARRAY(1) },
     [LAB_ARRAYS + 2] = { "arrays[2]", ARRAY(2) },
@@ -43,9 +45,12 @@ static lab_view vector_view(const heed_problem *p, lab_role role)
     const heed_strides *const strides[LAB_ROLES] = {
         [LAB_Q] = &p->q, [LAB_K] = &p->k, [LAB_V] = &p->v, [LAB_O] = &p->o
     };
+    const int64_t tokens = query ? p->tokens_q : p->tokens_k;
     return (lab_view){ .type = p->type,
-                       .batch = p->batch,
-                       .seq = query ? p->seq_q : p->seq_k,
+                       .batch = tokens > 0 ? 1 : p->batch,
+                       .seq = tokens > 0 ? tokens
+                              : query    ? p->seq_q
+                                         : p->seq_k,
                        .heads = query ? p->heads_q : p->heads_kv,
                        .dim = qk ? p->dim_qk : p->dim_v,
                        .strides = *strides[role],
@@ -70,13 +75,15 @@ static lab_view operand_view(const heed_problem *p, const heed_operand *operand)
 {
     unsigned along = operand->along;
     int64_t keys = along & HEED_ALONG_PAGE           ? p->seq_k / p->page
+                   : along & HEED_ALONG_SEQUENCE     ? p->batch + 1
                    : operand->type == HEED_DATA_BITS ? (p->seq_k + 31) / 32
                                                      : p->seq_k;
     lab_view view = { .type = lab_data_type(operand->type),
                       .batch = along & HEED_ALONG_BATCH ? p->batch : 1,
                       .seq = along & HEED_ALONG_QUERY ? p->seq_q : 1,
                       .heads = along & HEED_ALONG_HEAD ? p->heads_q : 1,
-                      .dim = along & (HEED_ALONG_KEY | HEED_ALONG_PAGE) ? keys : 1,
+                      .dim = along & (HEED_ALONG_KEY | HEED_ALONG_PAGE | HEED_ALONG_SEQUENCE) ? keys
+                                                                                              : 1,
                       .kind = operand->type,
                       .element = lab_data_size(operand->type) };
     if (operand->type == HEED_DATA_NONE)
@@ -103,9 +110,9 @@ lab_view lab_view_of(const heed_problem *problem, lab_role role)
 {
     const heed_problem *p = problem;
     const heed_operand *const operands[LAB_ARRAYS] = {
-        [LAB_BIAS] = &p->bias,     [LAB_SLOPES] = &p->slopes, [LAB_SINKS] = &p->sinks,
-        [LAB_STARTS] = &p->starts, [LAB_SHOWN] = &p->shown,   [LAB_LENGTHS] = &p->lengths,
-        [LAB_TABLE] = &p->table
+        [LAB_BIAS] = &p->bias,     [LAB_SLOPES] = &p->slopes,     [LAB_SINKS] = &p->sinks,
+        [LAB_STARTS] = &p->starts, [LAB_SHOWN] = &p->shown,       [LAB_LENGTHS] = &p->lengths,
+        [LAB_TABLE] = &p->table,   [LAB_CU_Q] = &p->cu_seqlens_q, [LAB_CU_K] = &p->cu_seqlens_k
     };
     if (role < LAB_VECTORS || role == LAB_O)
         return vector_view(p, role);

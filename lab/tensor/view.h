@@ -21,16 +21,19 @@ typedef enum lab_role {
     LAB_STARTS,
     LAB_SHOWN,
     LAB_LENGTHS,
-    LAB_TABLE,  /* of pages */
+    LAB_TABLE, /* of pages */
+    LAB_CU_Q,  /* cumulative lengths of packed sequences */
+    LAB_CU_K,
     LAB_ARRAYS, /* the first of the arrays that expressions read */
     LAB_O = LAB_ARRAYS + HEED_ARRAYS_MAX
 } lab_role;
 #define LAB_VECTORS 3 /* Q, K and V, of the problem's type, come first */
-#define LAB_INPUTS 14 /* come first */
-#define LAB_ROLES 15
+#define LAB_INPUTS 16 /* come first */
+#define LAB_ROLES 17
 
 /* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. Of an operand the
- * seq is that of queries and the dim that of keys; sizes are 1 along which it is the same. */
+ * seq is that of queries and the dim that of keys; sizes are 1 along which it is the same. Packed
+ * Q and O, or K and V, have one batch element, with the rows of all sequences. */
 typedef struct lab_view {
     heed_type type; /* of elements that are of one */
     int64_t batch;

@@ -114,6 +114,12 @@ typedef struct heed_candidate_problem {
     heed_candidate_operand table; /* [batch, seq_k / page], i32 */
     int64_t page;  /* not 0: K and V are pools of so many pages of so many keys, [pages, page, */
     int64_t pages; /* heads_kv, dim]; key j of b is key j % page of page table[b][j / page] */
+    int64_t
+        tokens_q; /* not 0: Q and O are [tokens_q, heads_q, dim], sequence b has the rows from */
+    int64_t tokens_k; /* cu_seqlens_q[b] up to cu_seqlens_q[b + 1] and without it, and LSE is */
+    heed_candidate_operand
+        cu_seqlens_q; /* [heads_q, tokens_q]; K and V likewise; [batch + 1], of */
+    heed_candidate_operand cu_seqlens_k; /* i32 or i64 */
     heed_candidate_array arrays[HEED_CANDIDATE_ARRAYS_MAX];
     char score[256]; /* expressions without blanks; "": none */
     char visible[256];
@@ -136,6 +142,8 @@ typedef struct heed_candidate_buffers {
     const void *shown;
     const void *lengths;
     const void *table;
+    const void *cu_seqlens_q;
+    const void *cu_seqlens_k;
     const void *arrays[HEED_CANDIDATE_ARRAYS_MAX];
 } heed_candidate_buffers;
 

@@ -280,6 +280,10 @@ static void wire_operands(heed_candidate_problem *to, const heed_problem *p)
     to->page = p->page;
     to->pages = p->pages;
     to->table = wire_operand(&p->table);
+    to->tokens_q = p->tokens_q;
+    to->tokens_k = p->tokens_k;
+    to->cu_seqlens_q = wire_operand(&p->cu_seqlens_q);
+    to->cu_seqlens_k = wire_operand(&p->cu_seqlens_k);
     for (int i = 0; i < HEED_CANDIDATE_ARRAYS_MAX; i++) {
         heed_candidate_array *array = &to->arrays[i];
         memcpy(array->name, p->arrays[i].name, sizeof array->name);

@@ -185,7 +185,7 @@ static lab_span bare(const void *data, size_t size)
 
 lab_set lab_set_of(const heed_problem *p, const heed_buffers *b)
 {
-    size_t rows = (size_t)(p->batch * p->heads_q * p->seq_q);
+    size_t rows = (size_t)((p->tokens_q > 0 ? p->tokens_q : p->batch * p->seq_q) * p->heads_q);
     lab_set set = { .span = { [LAB_WIRE_LSE] = bare(b->lse, rows * sizeof(float)),
                               [LAB_WIRE_WORKSPACE] = bare(b->workspace, b->workspace_size) } };
 

@@ -42,7 +42,7 @@ static double square(double x)
 static int64_t sample_size(const heed_problem *problem, const lab_sampling *sampling)
 {
     int64_t rows = lab_rows(problem);
-    int64_t cost = problem->seq_k * (problem->dim_qk + problem->dim_v);
+    int64_t cost = lab_keys(problem) * (problem->dim_qk + problem->dim_v);
     int64_t least = sampling->least > 0 ? sampling->least : ROWS_MIN;
     int64_t count = sampling->work / cost;
     if (count < least)
@@ -62,7 +62,7 @@ static int compare_rows(const void *a, const void *b)
 static void choose_rows(lab_expect *expect, const heed_problem *problem,
                         const lab_sampling *sampling, int64_t count)
 {
-    int64_t rows = lab_rows(problem), queries = problem->seq_q;
+    int64_t rows = lab_rows(problem), queries = lab_queries(problem);
     const int64_t first[] = {
         rows - 1, 0, queries / 2, rows - queries / 2 - 1, queries - 1, rows - queries,
     };
@@ -90,8 +90,8 @@ static void choose_rows(lab_expect *expect, const heed_problem *problem,
 
 /* Arguments of a worker that computes rows. */
 typedef struct row_scratch {
-    double *weights; /* [seq_k] */
-    float *singles;  /* [seq_k] */
+    double *weights; /* [keys] */
+    float *singles;  /* [keys] */
     int64_t part;    /* products in a part of a float32 sum */
     bool own;        /* as in lab_sampling */
 } row_scratch;
@@ -489,8 +489,8 @@ static heed_status compute_rows(lab_expect *expect, const heed_problem *problem,
         w->step = count;
         w->scratch.own = sampling->own;
         w->scratch.part = sampling->own ? LAB_PART : INT64_MAX;
-        w->scratch.weights = calloc((size_t)problem->seq_k, sizeof(double));
-        w->scratch.singles = calloc((size_t)problem->seq_k, sizeof(float));
+        w->scratch.weights = calloc((size_t)lab_keys(problem), sizeof(double));
+        w->scratch.singles = calloc((size_t)lab_keys(problem), sizeof(float));
         complete = w->scratch.weights && w->scratch.singles;
     }
     if (complete)

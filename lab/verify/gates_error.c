@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/verify/gates.h"
 #include "lab/verify/logit.h"
@@ -130,6 +131,7 @@ typedef struct seen_range {
     double low[HEED_DIM_MAX];
     double high[HEED_DIM_MAX];
     lab_range keys;
+    int64_t batch;
 } seen_range;
 
 /* Goes on with those of @keys, or begins anew if they do not begin where those so far do. */
@@ -151,6 +153,21 @@ static void see(seen_range *seen, const lab_check *check, int64_t batch, int64_t
                 seen->high[c] = value[c];
         }
     }
+}
+
+/* Goes on with those that a row may see. */
+static void see_row(seen_range *seen, const lab_check *check, lab_row row)
+{
+    const heed_problem *problem = &check->values->problem;
+    const heed_buffers data = lab_values_buffers(check->values);
+    int64_t batch, head = lab_row_kv_head(problem, row);
+    lab_range keys = lab_row_keys(problem, &data, row, &batch);
+    if (!lab_packed(problem))
+        keys = lab_visible(problem, row.query);
+    if (lab_packed(problem) && (seen->keys.begin != keys.begin || seen->batch != batch))
+        seen->keys = (lab_range){ 0, 0 };
+    seen->batch = batch;
+    see(seen, check, batch, head, keys);
 }
 
 /* Under half-precision accumulation a row that overflows may be anywhere, and an expression may
@@ -223,15 +240,17 @@ void lab_gate_range(const lab_check *check, lab_verdict *verdict)
         return;
     }
     int64_t group = problem->heads_q / problem->heads_kv;
-    for (int64_t n = 0; n < problem->batch * problem->heads_kv; n++) {
+    const int64_t batches = check->values->block[LAB_Q].view.batch;
+    for (int64_t n = 0; n < batches * problem->heads_kv; n++) {
         int64_t batch = n / problem->heads_kv, head = n % problem->heads_kv;
         seen_range seen;
         seen.keys = (lab_range){ 0, 0 };
-        for (int64_t i = 0; i < problem->seq_q; i++) {
-            see(&seen, check, batch, head, lab_visible(problem, i));
+        seen.batch = 0;
+        for (int64_t i = 0; i < lab_queries(problem); i++) {
+            see_row(&seen, check, (lab_row){ batch, head * group, i });
             for (int64_t g = 0; g < group; g++) {
                 int64_t query_head = batch * problem->heads_q + head * group + g;
-                int64_t row = query_head * problem->seq_q + i;
+                int64_t row = query_head * lab_queries(problem) + i;
                 if (in_question(check, row))
                     add_row(&worst, check, &seen, common, row);
             }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/logit.h"
@@ -127,6 +128,8 @@ static const char *order_of_keys(const heed_problem *problem)
         return "slopes tell keys by their number";
     if (problem->starts.type)
         return "starts tell keys by their number";
+    if (lab_packed(problem))
+        return "packed sequences tell keys by their number";
     if (problem->lengths.type)
         return "lengths tell keys by their number";
     return problem->score[0] || problem->visible[0] ? "expressions may tell keys by their number"
@@ -312,7 +315,7 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
 static int64_t limited_queries(const heed_problem *problem)
 {
     int64_t count = 0;
-    while (count < problem->seq_q && lab_visible(problem, count).end < problem->seq_k)
+    while (count < lab_queries(problem) && lab_visible(problem, count).end < lab_keys(problem))
         count++;
     return count;
 }
@@ -335,7 +338,7 @@ static void judge_causal(const lab_check *check, const lab_run *run, int64_t que
     size_t bytes = (size_t)problem->dim_v * heed_type_size(problem->type);
     const lab_run *first = &check->runs[0];
     for (int64_t row = 0; row < lab_rows(problem); row++) {
-        if (row % problem->seq_q > query)
+        if (row % lab_queries(problem) > query)
             continue;
         size_t at = (size_t)row * bytes;
         if (memcmp((const char *)run->o + at, (const char *)first->o + at, bytes) == 0 &&

@@ -44,7 +44,7 @@ static int64_t split(const heed_problem *whole, heed_problem half[2])
     int64_t keys = whole->seq_k, queries = whole->seq_q, at = keys / 2;
     half[0] = half[1] = lab_without_pages(whole);
     half[1].sinks = (heed_operand){ 0 }; /* they count once */
-    if (whole->score[0] || whole->visible[0])
+    if (lab_packed(whole) || whole->score[0] || whole->visible[0])
         return 0;              /* which may tell keys by their number */
     if (whole->lengths.type) { /* bottom right counts from them, top left has no half */
         if (!lab_follows_lengths(whole) && (lab_masked(whole) || whole->slopes.type))
@@ -141,38 +141,53 @@ void lab_gate_merged(const lab_check *check, lab_verdict *verdict)
 /* Batch                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Adds how far batch element @batch alone is from what it is in the batch: all rows if they must be
- * equal to the bit, else those whose tolerance is known. */
+/* Adds how far batch element @batch, of @queries, alone is from what it is in the batch: all rows
+ * if they must be equal to the bit, else those whose tolerance is known. */
 static void add_element(lab_worst *worst, const lab_check *check, const lab_run *alone,
-                        int64_t batch)
+                        int64_t batch, int64_t queries)
 {
     const heed_problem *problem = &check->values->problem;
+    const heed_buffers data = lab_values_buffers(check->values);
     const lab_expect *expect = check->expect;
-    int64_t rows = problem->heads_q * problem->seq_q;
     double a[HEED_DIM_MAX], b[HEED_DIM_MAX];
-    for (int64_t i = 0; i < (check->strict ? rows : expect->count); i++) {
-        int64_t row = check->strict ? batch * rows + i : expect->rows[i];
-        if (row / rows != batch)
+    for (int64_t i = 0; i < (check->strict ? lab_rows(problem) : expect->count); i++) {
+        int64_t row = check->strict ? i : expect->rows[i];
+        const lab_row at = lab_row_within(problem, &data, lab_row_at(problem, row));
+        const int64_t own = at.head * queries + at.query;
+        if (at.batch != batch)
             continue;
         lab_run_row(&check->runs[0], problem, row, a);
-        lab_run_row(alone, problem, row - batch * rows, b);
+        lab_run_row(alone, problem, own, b);
         lab_worst_add(worst, row, lab_row_distance(a, b, problem->dim_v),
                       check->strict ? 0 : 2 * expect->o_budget[i]);
-        float together = check->runs[0].lse[row], lse = alone->lse[row - batch * rows];
+        float together = check->runs[0].lse[row], lse = alone->lse[own];
         if (together != lse)
             lab_worst_add(worst, row, fabs((double)lse - (double)together),
                           check->strict ? 0 : 2 * expect->lse_budget[i]);
     }
 }
 
+/* The problem of batch element @batch alone, dense: a packed sequence has its own lengths. False if
+ * it has no query or no key. */
+static bool find_single(const lab_check *check, int64_t batch, heed_problem *single)
+{
+    const heed_problem *problem = &check->values->problem;
+    const lab_lengths lengths = lab_values_lengths(check->values, batch);
+    *single = lab_without_pages(problem);
+    single->batch = 1;
+    single->seq_q = lengths.queries;
+    single->seq_k = lengths.keys;
+    single->tokens_q = single->tokens_k = 0;
+    single->cu_seqlens_q = single->cu_seqlens_k = (heed_operand){ 0 };
+    return single->seq_q > 0 && single->seq_k > 0;
+}
+
 /* The first batch element, the last, and one between. */
 void lab_gate_batch(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
-    heed_problem single = lab_without_pages(problem);
     const int64_t elements[] = { 0, problem->batch - 1, problem->batch / 2 };
     lab_worst worst = { 0 };
-    single.batch = 1;
     if (strstr(problem->score, "batch") || strstr(problem->visible, "batch")) {
         lab_verdict_skip(verdict, "expressions may tell batch elements by their number");
         return;
@@ -184,11 +199,14 @@ void lab_gate_batch(const lab_check *check, lab_verdict *verdict)
     lab_trace_step(check->trace, "on one batch element");
     for (int i = 0; i < (problem->batch > 2 ? 3 : 2); i++) {
         lab_variant alone = { .memo = LAB_MEMO_NONE };
+        heed_problem single;
+        if (!find_single(check, elements[i], &single))
+            continue;
         heed_status status = lab_values_slice(&alone.values, &single, check->values, elements[i],
                                               0);
         bool complete = lab_variants_run(check, &alone, 1, status, verdict);
         if (complete)
-            add_element(&worst, check, &alone.run, elements[i]);
+            add_element(&worst, check, &alone.run, elements[i], single.seq_q);
         lab_variants_destroy(&alone, 1);
         if (!complete)
             return;

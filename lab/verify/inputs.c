@@ -2,6 +2,7 @@
  * inputs.c - distributions of input values that tell kernels apart
  */
 #include "lab/verify/inputs.h"
+#include "lab/base/mask.h"
 
 #include <math.h>
 #include <string.h>
@@ -102,15 +103,19 @@ static void needle(lab_values *values, uint64_t seed)
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
     double factor = NEEDLE_LOGIT / lab_fill_logit_of_ones(problem);
     factor = fmax(fmin(factor, NEEDLE_FACTOR_MAX), -NEEDLE_FACTOR_MAX);
+    const heed_buffers data = lab_values_buffers(values);
 
     normal(values, seed);
     for (int64_t n = 0; n < lab_rows(problem); n++) {
         lab_row row = lab_row_at(problem, n);
-        lab_range keys = lab_visible(problem, row.query);
+        int64_t batch;
+        lab_range keys = lab_row_keys(problem, &data, row, &batch);
+        if (!lab_packed(problem))
+            keys = lab_visible(problem, row.query);
         if (keys.begin == keys.end)
             continue;
         int64_t key = keys.begin + lab_random_below(choice, (uint64_t)n, keys.end - keys.begin);
-        int64_t from = lab_view_at(k, row.batch, key, lab_row_kv_head(problem, row));
+        int64_t from = lab_view_at(k, batch, key, lab_row_kv_head(problem, row));
         int64_t to = lab_view_at(q, row.batch, row.query, row.head);
         for (int64_t c = 0; c < problem->dim_qk; c++)
             lab_fill_set(values, LAB_Q, to + c, factor * lab_fill_get(values, LAB_K, from + c));
@@ -255,7 +260,8 @@ static void plant(lab_values *values, int64_t batch, int64_t key, int64_t head)
 static bool is_chosen(const heed_problem *problem, int64_t key, uint64_t seed)
 {
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
-    return lab_hides(problem) && (key == 0 || key == lab_random_below(choice, 0, problem->seq_k));
+    return lab_hides(problem) &&
+           (key == 0 || key == lab_random_below(choice, 0, lab_keys(problem)));
 }
 
 /* NaN and infinities in keys that some query does not see: those of the last quarter of what is
@@ -263,11 +269,11 @@ static bool is_chosen(const heed_problem *problem, int64_t key, uint64_t seed)
 static void masked(lab_values *values, uint64_t seed)
 {
     const heed_problem *problem = &values->problem;
-    int64_t seen = lab_visible(problem, 0).end, keys = problem->seq_k;
+    int64_t seen = lab_visible(problem, 0).end, keys = lab_keys(problem);
     int64_t first = keys - (keys - seen + 3) / 4;
-    int64_t last = (lab_visible(problem, problem->seq_q - 1).begin + 3) / 4;
+    int64_t last = (lab_visible(problem, lab_queries(problem) - 1).begin + 3) / 4;
     normal(values, seed);
-    for (int64_t b = 0; b < problem->batch; b++)
+    for (int64_t b = 0; b < values->block[LAB_K].view.batch; b++)
         for (int64_t h = 0; h < problem->heads_kv; h++)
             for (int64_t s = 0; s < keys; s++)
                 if (s < last || s >= first || is_chosen(problem, s, seed))
@@ -289,13 +295,12 @@ static void visible(lab_values *values, uint64_t seed)
     const lab_view *q = &values->block[LAB_Q].view;
     const lab_view *k = &values->block[LAB_K].view, *v = &values->block[LAB_V].view;
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
-    int64_t key = lab_random_below(choice, 0, problem->seq_k);
-    int64_t query = lab_random_below(choice, 1, problem->seq_q);
+    int64_t key = lab_random_below(choice, 0, lab_keys(problem));
+    int64_t query = lab_random_below(choice, 1, lab_queries(problem));
     int64_t c = lab_random_below(choice, 2, least(problem->dim_qk, problem->dim_v));
     normal(values, seed);
     lab_fill_set(values, LAB_V, lab_view_at(v, 0, key, 0) + c, NAN);
-    lab_fill_set(values, LAB_K, lab_view_at(k, problem->batch - 1, key, problem->heads_kv - 1) + c,
-                 NAN);
+    lab_fill_set(values, LAB_K, lab_view_at(k, k->batch - 1, key, problem->heads_kv - 1) + c, NAN);
     lab_fill_set(values, LAB_Q, lab_view_at(q, 0, query, problem->heads_q - 1) + c, INFINITY);
 }
 
@@ -304,7 +309,7 @@ static void nan_in_v(lab_values *values, uint64_t seed)
 {
     const lab_view *v = &values->block[LAB_V].view;
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
-    lab_range keys = lab_visible(&values->problem, values->problem.seq_q - 1);
+    lab_range keys = lab_visible(&values->problem, lab_queries(&values->problem) - 1);
     int64_t count = keys.end - keys.begin;
     int64_t key = count > 0 ? keys.begin + lab_random_below(choice, 0, count) : 0;
     int64_t head = lab_random_below(choice, 1, v->heads), c = lab_random_below(choice, 2, v->dim);
@@ -367,6 +372,7 @@ const lab_inputs lab_inputs_captured = { "captured", "values captured from a rea
 
 void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed)
 {
+    lab_operands_fill_sequences(values, seed); /* they say where the keys of a row are */
     inputs->fill(values, seed);
     if (inputs->fill == masked)
         lab_operands_fill(values, LAB_OPERANDS_POISONED, seed);

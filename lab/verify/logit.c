@@ -16,8 +16,8 @@ bool lab_has_sinks(const heed_problem *problem)
 
 bool lab_hides(const heed_problem *problem)
 {
-    return problem->starts.type || problem->shown.type || problem->lengths.type ||
-           problem->visible[0];
+    return lab_packed(problem) || problem->starts.type || problem->shown.type ||
+           problem->lengths.type || problem->visible[0];
 }
 
 bool lab_adds_to_logits(const heed_problem *problem)
@@ -34,6 +34,7 @@ void lab_logits_begin(lab_logits *logits, const heed_problem *problem, const hee
 {
     logits->problem = problem;
     logits->data = data;
+    logits->packed = lab_packed(problem);
     logits->changes = lab_changes_logits(problem);
     logits->hides = lab_hides(problem);
     logits->steps = problem->score[0] || problem->visible[0];
@@ -55,13 +56,48 @@ static double operand(const lab_logits *logits, lab_role role, lab_row row, int6
     return lab_data_get(view->kind, lab_buffers_get(logits->data, role), at);
 }
 
+/* The rows of sequence @batch, as cumulative lengths of @role say. */
+static int64_t packed_rows(const lab_logits *logits, lab_role role, int64_t batch)
+{
+    const void *cu = lab_buffers_get(logits->data, role);
+    heed_data kind = logits->view[role].kind;
+    return (int64_t)lab_data_get(kind, cu, batch + 1) - (int64_t)lab_data_get(kind, cu, batch);
+}
+
+/* The keys of the row's batch element. */
+static int64_t key_count(const lab_logits *logits, lab_row row)
+{
+    const heed_problem *problem = logits->problem;
+    int64_t keys = problem->seq_k;
+    if (problem->tokens_k > 0)
+        keys = packed_rows(logits, LAB_CU_K, row.batch);
+    if (problem->lengths.type) {
+        int64_t length = (int64_t)operand(logits, LAB_LENGTHS, row, 0);
+        keys = length < keys ? length : keys;
+    }
+    return keys;
+}
+
 /* Where the query of the row stands. */
 static int64_t position_of(const lab_logits *logits, lab_row row)
 {
     const heed_problem *problem = logits->problem;
     if (!lab_follows_lengths(problem))
         return lab_position(problem, row.query);
-    return row.query + (int64_t)operand(logits, LAB_LENGTHS, row, 0) - problem->seq_q;
+    int64_t queries = problem->tokens_q > 0 ? packed_rows(logits, LAB_CU_Q, row.batch)
+                                            : problem->seq_q;
+    return row.query + key_count(logits, row) - queries;
+}
+
+/* A row and a key as their sequence has them. The key's number may then be that of no key. */
+static lab_row within(const lab_logits *logits, lab_row row, int64_t *key)
+{
+    int64_t batch;
+    if (!logits->packed)
+        return row;
+    if (logits->problem->tokens_k > 0)
+        *key -= lab_row_keys(logits->problem, logits->data, row, &batch).begin;
+    return lab_row_within(logits->problem, logits->data, row);
 }
 
 static lab_evaluation evaluation_of(const lab_logits *logits, lab_row row, int64_t key)
@@ -79,9 +115,9 @@ static lab_evaluation evaluation_of(const lab_logits *logits, lab_row row, int64
  * it? */
 static bool length_shows(const lab_logits *logits, lab_row row, int64_t key)
 {
-    if ((double)key >= operand(logits, LAB_LENGTHS, row, 0))
+    if (key < 0 || key >= key_count(logits, row))
         return false;
-    if (!lab_follows_lengths(logits->problem))
+    if (!lab_follows_lengths(logits->problem) && !logits->packed)
         return true;
     lab_range keys = lab_visible_from(logits->problem, position_of(logits, row));
     return keys.begin <= key && key < keys.end;
@@ -92,9 +128,10 @@ bool lab_logits_shows(const lab_logits *logits, lab_row row, int64_t key, lab_do
     const heed_problem *problem = logits->problem;
     if (!logits->hides)
         return true;
-    if (problem->starts.type && (double)key < operand(logits, LAB_STARTS, row, 0))
+    row = within(logits, row, &key);
+    if ((problem->lengths.type || logits->packed) && !length_shows(logits, row, key))
         return false;
-    if (problem->lengths.type && !length_shows(logits, row, key))
+    if (problem->starts.type && (double)key < operand(logits, LAB_STARTS, row, 0))
         return false;
     if (problem->shown.type && operand(logits, LAB_SHOWN, row, key) == 0)
         return false;
@@ -131,6 +168,7 @@ lab_number lab_logits_change(const lab_logits *logits, lab_row row, int64_t key,
                              bool single, lab_doubt *doubt)
 {
     const heed_problem *problem = logits->problem;
+    row = within(logits, row, &key);
     if (problem->softcap != 0)
         t = cap(t, (double)problem->softcap, single);
     if (problem->bias.type)
@@ -158,5 +196,6 @@ double lab_sink(const heed_problem *problem, const heed_buffers *data, lab_row r
     lab_view view = lab_view_of(problem, LAB_SINKS);
     if (!lab_has_sinks(problem))
         return -INFINITY;
+    row = lab_row_within(problem, data, row);
     return lab_data_get(view.kind, data->sinks, lab_view_pair(&view, row.batch, row.head, 0, 0));
 }

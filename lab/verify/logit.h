@@ -19,6 +19,7 @@
 typedef struct lab_logits {
     const heed_problem *problem;
     const heed_buffers *data;
+    bool packed;  /* rows and keys are those of packed sequences */
     bool changes; /* logits are changed, */
     bool hides;   /* keys are hidden; false: nothing to do */
     bool steps;   /* there are expressions, whose values can be in doubt */
@@ -42,9 +43,9 @@ lab_number lab_logits_change(const lab_logits *logits, lab_row row, int64_t key,
 bool lab_has_sinks(const heed_problem *problem);
 double lab_sink(const heed_problem *problem, const heed_buffers *data, lab_row row);
 
-/* lab_hides() says whether keys of @problem are hidden by starts, shown or visible;
- * lab_changes_logits() whether logits are changed, lab_adds_to_logits() whether by sums alone,
- * which do not depend on the logit. */
+/* lab_hides() says whether keys of @problem are hidden by lengths, starts, shown or visible, or as
+ * those of other sequences; lab_changes_logits() whether logits are changed, lab_adds_to_logits()
+ * whether by sums alone, which do not depend on the logit. */
 bool lab_hides(const heed_problem *problem);
 bool lab_changes_logits(const heed_problem *problem);
 bool lab_adds_to_logits(const heed_problem *problem);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/logit.h"
@@ -25,6 +26,11 @@
 
 /* Documents in a sequence of usual values. */
 #define DOCUMENTS 12
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static void fill_normal(const lab_view *view, void *data, uint64_t seed)
 {
@@ -123,6 +129,34 @@ static void fill_table(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
+/* The lengths of packed sequences, which together are all @tokens and up to @seq each: none, one,
+ * all or any number of them; usual ones are from one part in a hundred up, and in self-attention
+ * the same for queries and keys. */
+static void fill_cumulative(const heed_problem *problem, lab_role role, void *data, uint64_t seed,
+                            bool usual)
+{
+    const bool queries = role == LAB_CU_Q;
+    const heed_data kind = (queries ? problem->cu_seqlens_q : problem->cu_seqlens_k).type;
+    const int64_t seq = queries ? problem->seq_q : problem->seq_k;
+    int64_t left = queries ? problem->tokens_q : problem->tokens_k, at = 0;
+    if (usual && problem->tokens_q == problem->tokens_k && problem->seq_q == problem->seq_k)
+        seed = 0;
+    lab_data_set(kind, data, 0, 0);
+    for (int64_t b = 0; b < problem->batch; b++) {
+        const int64_t behind = problem->batch - b - 1, most = least(seq, left);
+        const int64_t fewest = left > behind * seq ? left - behind * seq : 0;
+        const int64_t mean = left / (behind + 1);
+        int64_t any = lab_random_below(seed, 2 * (uint64_t)b, 2 * mean + 1);
+        const int64_t lengths[] = { any, any, any, any, mean, seq, 1, 0 };
+        int64_t length = lengths[lab_random_below(seed, 2 * (uint64_t)b + 1, usual ? 4 : 8)];
+        length = length > most ? most : length;
+        length = length < fewest ? fewest : length;
+        left -= length;
+        at += length;
+        lab_data_set(kind, data, b + 1, (double)at);
+    }
+}
+
 /* Where documents end that @length positions are cut into at random: in @ends, sorted. */
 static void cut_documents(int64_t length, uint64_t seed, int64_t ends[DOCUMENTS])
 {
@@ -209,6 +243,8 @@ static void fill_operand(const heed_problem *problem, lab_role role, void *data,
         fill_starts(problem, &view, data, seed);
     else if (role == LAB_LENGTHS)
         fill_lengths(problem, &view, data, seed, usual);
+    else if (role == LAB_CU_Q || role == LAB_CU_K)
+        fill_cumulative(problem, role, data, seed, usual);
     else if (role == LAB_TABLE)
         fill_table(problem, &view, data, seed);
     else if (role == LAB_SHOWN)
@@ -291,6 +327,15 @@ static void poison_hidden(lab_values *values)
         }
 }
 
+void lab_operands_fill_sequences(lab_values *values, uint64_t seed)
+{
+    for (int role = LAB_CU_Q; role <= LAB_CU_K; role++)
+        if (values->block[role].region.map)
+            lab_operand_fill(&values->problem, (lab_role)role,
+                             lab_values_data(values, (lab_role)role),
+                             lab_random_stream(seed, STREAM_OPERANDS + (uint64_t)role));
+}
+
 void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed)
 {
     const lab_block *bias = &values->block[LAB_BIAS], *slopes = &values->block[LAB_SLOPES];
@@ -305,6 +350,6 @@ void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed
         set_all(slopes, 0);
     if (kind == LAB_OPERANDS_INFINITE && bias->region.map)
         make_infinite(bias, lab_random_stream(seed, STREAM_OPERANDS + LAB_INPUTS));
-    if (kind == LAB_OPERANDS_POISONED && bias->region.map)
+    if (kind == LAB_OPERANDS_POISONED && bias->region.map && !lab_packed(&values->problem))
         poison_hidden(values);
 }

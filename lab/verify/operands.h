@@ -32,6 +32,9 @@ typedef enum lab_operands_kind {
     LAB_OPERANDS_POISONED  /* elements that are of hidden pairs alone are NaN */
 } lab_operands_kind;
 
+/* lab_operands_fill_sequences() fills the cumulative lengths alone, as lab_operands_fill() will. */
+void lab_operands_fill_sequences(lab_values *values, uint64_t seed);
+
 /* lab_operands_fill() fills those that the problem of @values has. */
 void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed);
 

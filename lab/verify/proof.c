@@ -75,6 +75,12 @@ static heed_strides with_gaps(lots *lot, int64_t seq, int64_t heads, int64_t dim
     return strides;
 }
 
+/* Rows of up to @most, where a problem has packed ones. */
+static int64_t packed(lots *lot, int64_t tokens, int64_t most)
+{
+    return tokens > 0 ? draw(lot, (most + 1) / 2, most) : 0;
+}
+
 static void spread(lots *lot, heed_problem *problem)
 {
     problem->q = with_gaps(lot, problem->seq_q, problem->heads_q, problem->dim_qk);
@@ -118,6 +124,8 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_k = it.seq_k > it.page ? it.seq_k - it.seq_k % it.page : it.page;
         it.seq_q = together && which < 2 ? it.seq_k : it.seq_q;
     }
+    it.tokens_q = packed(lot, problem->tokens_q, it.batch * it.seq_q);
+    it.tokens_k = packed(lot, problem->tokens_k, it.batch * it.seq_k);
     if (which == 3)
         spread(lot, &it);
     return heed_problem_normalize(near, &it) == HEED_OK;

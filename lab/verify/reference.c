@@ -15,16 +15,63 @@
 
 int64_t lab_rows(const heed_problem *problem)
 {
-    return problem->batch * problem->heads_q * problem->seq_q;
+    return (problem->tokens_q > 0 ? 1 : problem->batch) * problem->heads_q * lab_queries(problem);
+}
+
+int64_t lab_queries(const heed_problem *problem)
+{
+    return problem->tokens_q > 0 ? problem->tokens_q : problem->seq_q;
+}
+
+int64_t lab_keys(const heed_problem *problem)
+{
+    return problem->tokens_k > 0 ? problem->tokens_k : problem->seq_k;
 }
 
 lab_row lab_row_at(const heed_problem *problem, int64_t n)
 {
+    const int64_t queries = lab_queries(problem);
     return (lab_row){
-        .batch = n / problem->seq_q / problem->heads_q,
-        .head = n / problem->seq_q % problem->heads_q,
-        .query = n % problem->seq_q,
+        .batch = n / queries / problem->heads_q,
+        .head = n / queries % problem->heads_q,
+        .query = n % queries,
     };
+}
+
+/* The first row of packed sequence @batch, of Q or of K. */
+static int64_t first_of(const heed_operand *cu, const void *data, int64_t batch)
+{
+    return (int64_t)lab_data_get(cu->type, data, batch);
+}
+
+lab_row lab_row_within(const heed_problem *problem, const heed_buffers *data, lab_row row)
+{
+    const heed_operand *cu = &problem->cu_seqlens_q;
+    int64_t low = 0, high = problem->batch - 1; /* the first sequence that ends behind the row */
+    if (problem->tokens_q == 0)
+        return row;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (first_of(cu, data->cu_seqlens_q, middle + 1) > row.query)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    row.batch = low;
+    row.query -= first_of(cu, data->cu_seqlens_q, low);
+    return row;
+}
+
+lab_range lab_row_keys(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                       int64_t *batch)
+{
+    const heed_operand *cu = &problem->cu_seqlens_k;
+    const int64_t sequence = lab_row_within(problem, data, row).batch;
+    *batch = problem->tokens_k > 0 ? 0 : sequence;
+    if (problem->tokens_k == 0)
+        return (lab_range){ 0, problem->seq_k };
+    return (lab_range){ first_of(cu, data->cu_seqlens_k, sequence),
+                        first_of(cu, data->cu_seqlens_k, sequence + 1) };
 }
 
 int64_t lab_row_kv_head(const heed_problem *problem, lab_row row)
@@ -46,8 +93,8 @@ int64_t lab_position(const heed_problem *problem, int64_t query)
 
 lab_range lab_visible(const heed_problem *problem, int64_t query)
 {
-    if (lab_follows_lengths(problem))
-        return (lab_range){ 0, problem->seq_k };
+    if (lab_follows_lengths(problem) || lab_packed(problem))
+        return (lab_range){ 0, lab_keys(problem) };
     return lab_visible_from(problem, lab_position(problem, query));
 }
 
@@ -80,7 +127,8 @@ int64_t lab_visible_count(const heed_problem *problem, int64_t query)
 
 lab_range lab_visible_to_all(const heed_problem *problem)
 {
-    lab_range all = { lab_visible(problem, problem->seq_q - 1).begin, lab_visible(problem, 0).end };
+    lab_range all = { lab_visible(problem, lab_queries(problem) - 1).begin,
+                      lab_visible(problem, 0).end };
     return all.begin < all.end ? all : (lab_range){ 0, 0 };
 }
 
@@ -94,6 +142,7 @@ lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, l
         reads.views[role] = lab_view_of(problem, (lab_role)role);
     lab_view_bind(&reads.views[LAB_K], problem, data->table);
     lab_view_bind(&reads.views[LAB_V], problem, data->table);
+    lab_row_keys(problem, data, row, &reads.kv_batch);
     return reads;
 }
 
@@ -101,8 +150,9 @@ void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *
 {
     const lab_view *view = &reads->views[role];
     int64_t head = role == LAB_Q ? reads->row.head : reads->kv_head;
-    lab_elements_load(view->type, reads->base[role], lab_view_at(view, reads->row.batch, seq, head),
-                      view->dim, vector);
+    int64_t batch = role == LAB_Q ? reads->row.batch : reads->kv_batch;
+    lab_elements_load(view->type, reads->base[role], lab_view_at(view, batch, seq, head), view->dim,
+                      vector);
 }
 
 void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,

@@ -2,7 +2,8 @@
  * reference.h - attention as it is specified, and as one would naively compute it
  *
  * A row is one query of one head of one batch element. Rows are numbered as the LSE is laid out:
- * (batch * heads_q + head) * seq_q + query. Problems are normalized; of the buffers only the inputs
+ * (batch * heads_q + head) * seq_q + query. Where queries are packed, batch is 0 and query a row of
+ * Q: head * tokens_q + query. Problems are normalized; of the buffers only the inputs
  * are used.
  */
 #ifndef LAB_REFERENCE_H
@@ -23,6 +24,15 @@ typedef struct lab_row {
 int64_t lab_rows(const heed_problem *problem);
 lab_row lab_row_at(const heed_problem *problem, int64_t n);
 
+/* lab_queries() and lab_keys() return the queries and keys of a batch element; where they are
+ * packed, those of all sequences. */
+int64_t lab_queries(const heed_problem *problem);
+int64_t lab_keys(const heed_problem *problem);
+
+/* lab_row_within() returns the row as its sequence has it, if queries are packed: the number of the
+ * sequence, and that of the query in it. */
+lab_row lab_row_within(const heed_problem *problem, const heed_buffers *data, lab_row row);
+
 /* lab_row_kv_head() returns the key/value head that @row reads. */
 int64_t lab_row_kv_head(const heed_problem *problem, lab_row row);
 
@@ -32,10 +42,16 @@ typedef struct lab_range {
     int64_t end;
 } lab_range;
 
+/* lab_row_keys() returns where keys of the row are in the views of K and V: all of its batch
+ * element or sequence, which begin at the first. *@batch becomes their batch there. */
+lab_range lab_row_keys(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                       int64_t *batch);
+
 /* lab_position() returns at which key query @query stands, as masks are aligned. */
 int64_t lab_position(const heed_problem *problem, int64_t query);
 
-/* lab_visible() returns which keys query @query sees. Neither side decreases from one query to the
+/* lab_visible() returns which keys query @query sees, as far as it is known without operands: of
+ * packed sequences it is every key. Neither side decreases from one query to the
  * next. lab_visible_count() returns how many they are. lab_visible_to_all() returns those that
  * every query sees. */
 lab_range lab_visible(const heed_problem *problem, int64_t query);
@@ -50,6 +66,7 @@ typedef struct lab_reads {
     const void *base[LAB_VECTORS];
     lab_row row;
     int64_t kv_head;
+    int64_t kv_batch; /* in the views of K and V */
     lab_range keys;
 } lab_reads;
 lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, lab_row row);

@@ -34,12 +34,12 @@ static heed_status compute_weights(lab_sample *sample)
 {
     const heed_problem *problem = &sample->problem;
     double o[HEED_DIM_MAX], lse;
-    sample->logits = calloc((size_t)problem->seq_k, sizeof *sample->logits);
+    sample->logits = calloc((size_t)lab_keys(problem), sizeof *sample->logits);
     sample->weights = calloc((size_t)sample->base->count, sizeof *sample->weights);
     if (!sample->logits || !sample->weights)
         return HEED_ERR_NO_MEMORY;
     for (int64_t i = 0; i < sample->base->count; i++) {
-        double *weights = calloc((size_t)problem->seq_k, sizeof *weights);
+        double *weights = calloc((size_t)lab_keys(problem), sizeof *weights);
         if (!weights)
             return HEED_ERR_NO_MEMORY;
         sample->weights[i] = weights;

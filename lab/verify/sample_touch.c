@@ -46,7 +46,9 @@ static int64_t vector_of(const lab_sample *sample, lab_role role, int64_t i, int
     lab_view_bind(&view, problem, sample->data.table);
     if (role == LAB_Q)
         return lab_view_at(&view, row.batch, row.query, row.head);
-    return lab_view_at(&view, row.batch, j, lab_row_kv_head(problem, row));
+    int64_t batch;
+    lab_row_keys(problem, &sample->data, row, &batch);
+    return lab_view_at(&view, batch, j, lab_row_kv_head(problem, row));
 }
 
 static lab_range keys_of(const lab_sample *sample, int64_t i)

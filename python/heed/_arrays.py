@@ -19,7 +19,7 @@ class View(NamedTuple):
     pointer: int
     shape: Tuple[int, ...]
     strides: Tuple[int, ...]  # in elements
-    dtype: str  # "f32", "f16", "bf16", "i32" or "bool"
+    dtype: str  # "f32", "f16", "bf16", "i32", "i64" or "bool"
     device: str  # "cpu" or "cuda:N"
     array: Any
     keeper: Any  # keeps the memory alive
@@ -70,6 +70,7 @@ _NUMPY_TYPES = {
     "float16": "f16",
     "bfloat16": "bf16",
     "int32": "i32",
+    "int64": "i64",
     "bool": "bool",
 }
 
@@ -112,6 +113,7 @@ _TORCH_TYPES = {
     "torch.float16": "f16",
     "torch.bfloat16": "bf16",
     "torch.int32": "i32",
+    "torch.int64": "i64",
     "torch.bool": "bool",
 }
 
@@ -161,7 +163,8 @@ class _Tensor(ctypes.Structure):
 
 
 # (code, bits) of DLDataType, and devices of DLDeviceType: host, CUDA, pinned and managed memory.
-_DLPACK_TYPES = {(2, 32): "f32", (2, 16): "f16", (4, 16): "bf16", (0, 32): "i32", (6, 8): "bool"}
+_DLPACK_TYPES = {(2, 32): "f32", (2, 16): "f16", (4, 16): "bf16", (0, 32): "i32", (0, 64): "i64"}
+_DLPACK_TYPES[6, 8] = "bool"
 _DLPACK_CPU, _DLPACK_CUDA = (1, 3), (2, 13)
 
 

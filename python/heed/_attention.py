@@ -58,33 +58,82 @@ def _require(name: str, size: Tuple[int, ...], index: int, wanted: int, of: str)
         raise InvalidError(f"{name}: {dims[index]} is {size[index]}, that of {of} {wanted}")
 
 
+def _unpacked(name: str, x: View, packed: bool) -> View:
+    """Packed rows, (tokens, heads, head dim), as those of one batch element."""
+    if not packed:
+        return x
+    if len(x.shape) != 3:
+        raise InvalidError(
+            f"{name}: {len(x.shape)} dimensions, where packed sequences have 3: (tokens, heads, "
+            "head dim)"
+        )
+    return x._replace(shape=(1, *x.shape), strides=(x.shape[0] * x.strides[0], *x.strides))
+
+
+def _fill_packed(
+    fields: c.Problem, operands: Dict[str, View], most: Tuple[Optional[int], Optional[int]]
+) -> None:
+    """The sizes of packed sequences, in the place of those of one batch element."""
+    lengths = {}
+    for side, longest in zip("qk", most):
+        cu = operands.get(f"cu_seqlens_{side}")
+        if cu is None:
+            if longest is not None:
+                raise InvalidError(
+                    f"max_seqlen_{side}: it is {longest}, and there is no cu_seqlens_{side}"
+                )
+            continue
+        if len(cu.shape) != 1 or cu.shape[0] < 2:
+            raise InvalidError(f"cu_seqlens_{side}: shape is {cu.shape}; it must be (batch + 1,)")
+        tokens = getattr(fields, f"seq_{side}")
+        longest = tokens if longest is None else longest
+        if longest < 1:
+            raise InvalidError(f"max_seqlen_{side}: it is {longest}; it must be 1 or more")
+        lengths[side] = cu.shape[0] - 1
+        setattr(fields, f"tokens_{side}", min(tokens, lengths[side] * longest))
+        setattr(fields, f"seq_{side}", min(longest, tokens))
+    if len(set(lengths.values())) > 1:
+        raise InvalidError(
+            f"cu_seqlens_k: it is of {lengths['k']} sequences, cu_seqlens_q of {lengths['q']}"
+        )
+    if "q" in lengths:
+        fields.batch = lengths["q"]
+    elif lengths and fields.batch != lengths["k"]:
+        raise InvalidError(f"cu_seqlens_k: it is of {lengths['k']} sequences, q of {fields.batch}")
+
+
 def _fill_sizes(
     fields: c.Problem,
     q: View,
     k: View,
     v: View,
-    table: Optional[View],
+    operands: Dict[str, View],
     layout: Tuple[int, int, int],
+    most: Tuple[Optional[int], Optional[int]],
 ) -> Tuple[int, ...]:
     """Returns the sizes of O. With a page table the batch of K and V is that of pages."""
+    table = operands.get("table")
     q_size, fields.q = _order("q", q, layout)
     k_size, fields.k = _order("k", k, layout)
     v_size, fields.v = _order("v", v, layout)
     for name, x in (("k", k), ("v", v)):
         if x.dtype != q.dtype:
             raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, that of q {q.dtype}")
-    if table is None:
-        _require("k", k_size, 0, q_size[0], "q")
+    packed_q, packed_k = (f"cu_seqlens_{side}" in operands for side in "qk")
+    if table is None and not packed_k:
+        wanted = operands["cu_seqlens_q"].shape[0] - 1 if packed_q else q_size[0]
+        _require("k", k_size, 0, wanted, "q")
     _require("k", k_size, 3, q_size[3], "q")
     for i in range(3):
         _require("v", v_size, i, k_size[i], "k")
     fields.type = TYPES[q.dtype]
     fields.batch, fields.seq_q, fields.heads_q, fields.dim_qk = q_size
     fields.seq_k, fields.heads_kv, fields.dim_v = k_size[1], k_size[2], v_size[3]
+    _fill_packed(fields, operands, most)
     if table is not None:
-        if len(table.shape) != 2 or table.shape[0] != q_size[0] or table.shape[1] < 1:
+        if len(table.shape) != 2 or table.shape[0] != fields.batch or table.shape[1] < 1:
             raise InvalidError(
-                f"table: shape is {table.shape}; it must be ({q_size[0]}, pages of a sequence)"
+                f"table: shape is {table.shape}; it must be ({fields.batch}, pages of a sequence)"
             )
         fields.pages, fields.page = k_size[0], k_size[1]
         fields.seq_k = table.shape[1] * k_size[1]
@@ -131,6 +180,7 @@ def _fill_mask(
 
 _OPERAND_DATA = {"f32": c.DATA_F32, "f16": c.DATA_F16, "bf16": c.DATA_BF16, "bool": c.DATA_BYTES}
 _OPERAND_DATA["i32"] = c.DATA_I32
+_OPERAND_DATA["i64"] = c.DATA_I64
 
 
 def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operand:
@@ -175,6 +225,8 @@ def _fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
         "starts": (batch, query),
         "lengths": (batch,),
         "table": (batch, (c.ALONG_PAGE, fields.seq_k // max(fields.page, 1))),
+        "cu_seqlens_q": ((c.ALONG_SEQUENCE, fields.batch + 1),),
+        "cu_seqlens_k": ((c.ALONG_SEQUENCE, fields.batch + 1),),
     }
     names = {"shown": "mask"}
     for name, x in views.items():
@@ -252,7 +304,17 @@ class _Known(NamedTuple):
 _known: Dict[Tuple[Any, ...], _Known] = {}
 _calls = Calls(_PLANS_MAX)
 _repeat = _again.module.again if _again.module else None
-OPERANDS = ("bias", "shown", "slopes", "sinks", "starts", "lengths", "table")
+OPERANDS = (
+    "bias",
+    "shown",
+    "slopes",
+    "sinks",
+    "starts",
+    "lengths",
+    "table",
+    "cu_seqlens_q",
+    "cu_seqlens_k",
+)
 
 
 def _key_of(x: View) -> Tuple[Any, ...]:
@@ -276,6 +338,8 @@ def compute(
     scale: Optional[float] = None,
     layout: str = "bshd",
     return_lse: bool = False,
+    max_seqlen_q: Optional[int] = None,
+    max_seqlen_k: Optional[int] = None,
     out: Any = None,
 ) -> Tuple[Any, Any, Plan]:
     """attention() with all checks; @given are the OPERANDS. Returns out, the LSE if it is wanted,
@@ -283,7 +347,14 @@ def compute(
     order = LAYOUTS.get(layout)
     if order is None:
         raise InvalidError(f"layout: {layout!r} is not one of {', '.join(LAYOUTS)}")
-    views = {"q": view("q", q), "k": view("k", k), "v": view("v", v)}
+    packed_q, packed_k = given[-2] is not None, given[-1] is not None
+    if (packed_q or packed_k) and layout != "bshd":
+        raise InvalidError(f"layout: {layout!r}; packed sequences have 'bshd' alone")
+    views = {
+        "q": _unpacked("q", view("q", q), packed_q),
+        "k": _unpacked("k", view("k", k), packed_k),
+        "v": _unpacked("v", view("v", v), packed_k),
+    }
     like = views["q"]
     if like.dtype not in TYPES:
         raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16")
@@ -293,10 +364,13 @@ def compute(
         if x is not None
     }
     fields = c.Problem(size=sizeof(c.Problem))
-    o_size = _fill_sizes(fields, like, views["k"], views["v"], operands.get("table"), order)
-    if out is None:
+    most = (max_seqlen_q, max_seqlen_k)
+    o_size = _fill_sizes(fields, like, views["k"], views["v"], operands, order, most)
+    if out is None and packed_q:
+        out = empty(like, o_size[1:], like.dtype)
+    elif out is None:
         out = _dense_out(like, o_size, order)
-    o = views["o"] = view("out", out)
+    o = views["o"] = _unpacked("out", view("out", out), packed_q)
     size, fields.o = _order("out", o, order)
     for i in range(4):
         _require("out", size, i, o_size[i], "the result")
@@ -305,7 +379,8 @@ def compute(
     require_writable("out", o)
     lse = None
     if return_lse:
-        lse = empty(like, (o_size[0], o_size[2], o_size[1]), "f32")
+        lse_size = (o_size[0], o_size[2], fields.tokens_q or o_size[1])
+        lse = empty(like, lse_size[1:] if packed_q else lse_size, "f32")
         views["lse"] = view("lse", lse)
     named = dict(arrays) if arrays else {}
     array_views = _fill_arrays(fields, named)
@@ -317,7 +392,7 @@ def compute(
         tuple(_key_of(x) for name, x in views.items() if name != "lse"),
         tuple((name, _key_of(x)) for name, x in operands.items()),
         tuple((name, x.shape, x.dtype) for name, x in zip(named, array_views)),
-        (causal, window, chunk, align, softcap, scale, score, visible, layout),
+        (causal, window, chunk, align, softcap, scale, score, visible, layout, most),
     )
     plan = _plans.get(key)
     if plan is None or plan._pointer is None or plan.context._pointer is None:
@@ -354,10 +429,25 @@ def attend(
     scale: Optional[float] = None,
     layout: str = "bshd",
     return_lse: bool = False,
+    max_seqlen_q: Optional[int] = None,
+    max_seqlen_k: Optional[int] = None,
     out: Any = None,
 ) -> Any:
     """attention() with the OPERANDS as a tuple."""
-    words = (causal, window, chunk, align, softcap, score, visible, scale, layout, return_lse)
+    words = (
+        causal,
+        window,
+        chunk,
+        align,
+        softcap,
+        score,
+        visible,
+        scale,
+        layout,
+        return_lse,
+        max_seqlen_q,
+        max_seqlen_k,
+    )
     if _repeat is not None and arrays is None:
         again = _repeat(_calls.known, words, q, k, v, out, *given)
         if again is not None:
@@ -389,6 +479,8 @@ def attend(
         scale=scale,
         layout=layout,
         return_lse=return_lse,
+        max_seqlen_q=max_seqlen_q,
+        max_seqlen_k=max_seqlen_k,
         out=out,
     )
     shapes = (found.shape if out is None else None, None if lse is None else lse.shape)
@@ -422,6 +514,10 @@ def attention(
     starts: Any = None,
     lengths: Any = None,
     table: Any = None,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    max_seqlen_q: Optional[int] = None,
+    max_seqlen_k: Optional[int] = None,
     score: Optional[str] = None,
     visible: Optional[str] = None,
     arrays: Optional[Mapping[str, Any]] = None,
@@ -460,6 +556,13 @@ def attention(
             n * page to (n + 1) * page - 1 of a sequence. k and v are then pools of pages, (pages,
             page, heads, head dim) in the layout. Numbers of pages must be below that of pages;
             those behind the lengths are not looked at.
+        cu_seqlens_q, cu_seqlens_k: int32 or int64, (batch + 1,): q and out, or k and v, are packed
+            sequences, (tokens, heads, head dim), one after another. Sequence b has the rows from
+            cu_seqlens[b] up to cu_seqlens[b + 1], in which masks, biases and the like count from
+            0. They are read on the device of q. Rows of out behind the last sequence are left as
+            they are, and the LSE is (query heads, tokens).
+        max_seqlen_q, max_seqlen_k: no sequence is longer; None: than all tokens. Smaller ones let
+            better plans be made.
         score: an expression, of which t becomes the value.
         visible: an expression that says which keys are seen.
         arrays: those that the expressions name: float32, int32 or bool, dense.
@@ -482,7 +585,7 @@ def attention(
         q,
         k,
         v,
-        (bias, mask, slopes, sinks, starts, lengths, table),
+        (bias, mask, slopes, sinks, starts, lengths, table, cu_seqlens_q, cu_seqlens_k),
         causal=causal,
         window=window,
         chunk=chunk,
@@ -494,5 +597,7 @@ def attention(
         scale=scale,
         layout=layout,
         return_lse=return_lse,
+        max_seqlen_q=max_seqlen_q,
+        max_seqlen_k=max_seqlen_k,
         out=out,
     )

@@ -128,28 +128,25 @@ def attend(
     return o, lse
 
 
-def _bounds(name: str, x: Any, total: int) -> "list[int]":
-    """Cumulative lengths on the host."""
+def _cumulative(name: str, x: Any, total: int) -> Tensor:
+    """Cumulative lengths; their values are checked where that waits for no GPU."""
     if not isinstance(x, Tensor) or x.dtype not in (torch.int32, torch.int64):
         raise ArgumentTypeError(f"{name}: pass a torch.Tensor of int32, of batch + 1 elements")
     if x.dim() != 1 or not x.numel():
         raise InvalidError(f"{name}: shape is {tuple(x.shape)}; pass (batch + 1,)")
-    found: "list[int]" = x.tolist()
-    if found[0] < 0 or found[-1] > total or any(a > b for a, b in zip(found, found[1:])):
+    found = [] if x.is_cuda else x.tolist()
+    if found and (found[0] != 0 or found[-1] > total or sorted(found) != found):
         raise InvalidError(
             f"{name}: {found[:8]}{'...' if len(found) > 8 else ''} does not rise from 0 to the "
             f"{total} tokens of the tensor"
         )
-    return found
+    return x
 
 
-def _used(name: str, x: Optional[Tensor], batch: int) -> "list[Optional[int]]":
-    if x is None:
-        return [None] * batch
-    if not isinstance(x, Tensor) or x.shape != (batch,):
-        raise InvalidError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
-    found: "list[Optional[int]]" = x.tolist()
-    return found
+def _packed_positions(cu: Tensor, tokens: int) -> Tensor:
+    """The number of the sequence that each of the tokens belongs to."""
+    at = torch.arange(tokens, device=cu.device, dtype=cu.dtype)
+    return torch.searchsorted(cu, at, right=True).clamp(max=cu.numel() - 1) - 1
 
 
 def attend_varlen(
@@ -161,49 +158,103 @@ def attend_varlen(
     words: Words,
     *,
     want_lse: bool,
+    most: Tuple[Optional[int], Optional[int]] = (None, None),
     used_q: Optional[Tensor] = None,
     used_k: Optional[Tensor] = None,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """O (tokens, heads, dim of v), and the LSE (heads, tokens) if it is wanted: one sequence after
-    the other, whose bounds are read on the host."""
+    """O (tokens, heads, dim of v), and the LSE (heads, tokens) if it is wanted. The cumulative
+    lengths are read on the device."""
     q, k, v = tensor("q", q, 3), tensor("k", k, 3), tensor("v", v, 3)
     if k.shape[0] != v.shape[0]:
         raise InvalidError(f"v: it has {v.shape[0]} tokens, k {k.shape[0]}; pass as many")
-    starts_q = _bounds("cu_seqlens_q", cu_q, q.shape[0])
-    starts_k = _bounds("cu_seqlens_k", cu_k, k.shape[0])
-    batch = len(starts_q) - 1
-    if len(starts_k) != len(starts_q):
+    cu_q, cu_k = _cumulative("cu_seqlens_q", cu_q, q.shape[0]), _cumulative("cu_seqlens_k", cu_k, k.shape[0])
+    if cu_q.numel() != cu_k.numel():
         raise InvalidError(
-            f"cu_seqlens_k: it has {len(starts_k)} elements, cu_seqlens_q {len(starts_q)}"
+            f"cu_seqlens_k: it has {cu_k.numel()} elements, cu_seqlens_q {cu_q.numel()}"
         )
-    lengths_q, lengths_k = _used("seqused_q", used_q, batch), _used("seqused_k", used_k, batch)
-    o = q.new_zeros((*q.shape[:-1], v.shape[-1]))
-    lse = None
-    if want_lse:
+    batch = cu_q.numel() - 1
+    for name, x in (("seqused_q", used_q), ("seqused_k", used_k)):
+        if x is not None and (not isinstance(x, Tensor) or x.shape != (batch,)):
+            raise InvalidError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
+    if not q.numel() or not k.shape[0] or not batch:
         lse = q.new_full((q.shape[1], q.shape[0]), words.empty, dtype=torch.float32)
-    for b in range(batch):
-        first, last = starts_q[b], starts_q[b + 1]
-        key_first, key_last = starts_k[b], starts_k[b + 1]
-        if lengths_q[b] is not None:
-            last = min(last, first + int(lengths_q[b] or 0))
-        if lengths_k[b] is not None:
-            key_last = min(key_last, key_first + int(lengths_k[b] or 0))
-        if first == last:
-            continue
-        own = words
-        if words.slopes is not None and words.slopes.dim() == 2:
-            own = words._replace(slopes=words.slopes[b])
-        _, part = attend(
-            q[None, first:last],
-            k[None, key_first:key_last],
-            v[None, key_first:key_last],
-            own,
-            want_lse=want_lse,
-            out=o[None, first:last],
-        )
-        if lse is not None and part is not None:
-            lse[:, first:last] = part[0]
+        return q.new_zeros((*q.shape[:-1], v.shape[-1])), lse if want_lse else None
+    if used_q is not None:  # rows that do not count are in no sequence
+        return _attend_used(q, k, v, cu_q, cu_k, words, want_lse, most, used_q, used_k)
+    window = _window(words)
+    slopes = None if words.slopes is None else words.slopes.to(torch.float32)
+    found = attention(
+        q,
+        k,
+        v,
+        causal="bottom-right" if words.causal else False,
+        window=None if window == (None, None) else window,
+        chunk=words.chunk or None,
+        align="bottom-right",
+        softcap=words.softcap,
+        slopes=slopes,
+        scale=words.scale,
+        lengths=None if used_k is None else used_k.to(torch.int32),
+        cu_seqlens_q=cu_q,
+        cu_seqlens_k=cu_k,
+        max_seqlen_q=most[0],
+        max_seqlen_k=most[1],
+        return_lse=want_lse,
+    )
+    if not want_lse:
+        return found, None
+    o, lse = found
+    if slopes is not None and words.causal and window[0] is None:
+        # FlashAttention leaves - slope * p, which is the same for all keys of a row, out of it.
+        of = _packed_positions(cu_q, lse.shape[1])
+        keys = cu_k[1:] - cu_k[:-1]
+        if used_k is not None:
+            keys = torch.minimum(keys, used_k.to(keys.dtype))
+        shift = (keys - cu_q[1:])[of] + torch.arange(lse.shape[1], device=q.device)
+        own = slopes.t()[:, of] if slopes.dim() == 2 else slopes.view(-1, 1)
+        lse = lse + own * shift
+    if words.empty > 0:
+        lse = lse.masked_fill(lse == -math.inf, words.empty)
     return o, lse
+
+
+def _attend_used(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_q: Tensor,
+    cu_k: Tensor,
+    words: Words,
+    want_lse: bool,
+    most: Tuple[Optional[int], Optional[int]],
+    used_q: Tensor,
+    used_k: Optional[Tensor],
+) -> Tuple[Tensor, Optional[Tensor]]:
+    """attend_varlen() of the first used_q queries of each sequence: their rows are gathered, so
+    that they lie one after another; others are 0."""
+    of = _packed_positions(cu_q, q.shape[0]).clamp(min=0)
+    at = torch.arange(q.shape[0], device=q.device) - cu_q[of]
+    rows = ((at < used_q[of]) & (at < (cu_q[1:] - cu_q[:-1])[of]) & (at >= 0)).nonzero().view(-1)
+    lengths = torch.minimum(used_q.to(cu_q.dtype), cu_q[1:] - cu_q[:-1])
+    own_cu = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).to(cu_q.dtype)
+    o, lse = attend_varlen(
+        q[rows],
+        k,
+        v,
+        own_cu,
+        cu_k,
+        words,
+        want_lse=want_lse,
+        most=most,
+        used_k=used_k,
+    )
+    whole = q.new_zeros((*q.shape[:-1], v.shape[-1]))
+    whole[rows] = o
+    if lse is None:
+        return whole, None
+    sums = q.new_full((q.shape[1], q.shape[0]), words.empty, dtype=torch.float32)
+    sums[:, rows] = lse
+    return whole, sums
 
 
 # ---- Caches --------------------------------------------------------------------------------------

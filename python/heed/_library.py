@@ -41,9 +41,10 @@ MASK_NONE, MASK_TOP_LEFT, MASK_BOTTOM_RIGHT = 0, 1, 2
 # enum heed_align
 ALIGN_TOP_LEFT, ALIGN_BOTTOM_RIGHT = 0, 1
 WINDOW_LEFT, WINDOW_RIGHT = 1, 2
-ALONG_BATCH, ALONG_HEAD, ALONG_QUERY, ALONG_KEY, ALONG_PAGE = 1, 2, 4, 8, 16
+ALONG_BATCH, ALONG_HEAD, ALONG_QUERY, ALONG_KEY, ALONG_PAGE, ALONG_SEQUENCE = 1, 2, 4, 8, 16, 32
 # enum heed_data
 DATA_NONE, DATA_F32, DATA_F16, DATA_BF16, DATA_I32, DATA_BYTES, DATA_BITS = range(7)
+DATA_I64 = 7
 # enum heed_effort
 EFFORTS = {"estimate": 0, "measure": 1, "patient": 2, "wisdom": 3}
 
@@ -104,6 +105,10 @@ class Problem(Structure):
         ("page", c_int64),
         ("pages", c_int64),
         ("table", Operand),
+        ("tokens_q", c_int64),
+        ("tokens_k", c_int64),
+        ("cu_seqlens_q", Operand),
+        ("cu_seqlens_k", Operand),
     ]
 
 
@@ -147,6 +152,8 @@ class Buffers(Structure):
         ("arrays", c_void_p * ARRAYS_MAX),
         ("lengths", c_void_p),
         ("table", c_void_p),
+        ("cu_seqlens_q", c_void_p),
+        ("cu_seqlens_k", c_void_p),
     ]
 
 

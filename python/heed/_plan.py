@@ -80,13 +80,22 @@ class Problem:
 
     @property
     def q_shape(self) -> Tuple[int, int, int, int]:
-        """(batch, queries, query heads, head dim), whatever the layout."""
-        return (self._c.batch, self._c.seq_q, self._c.heads_q, self._c.dim_qk)
+        """(batch, queries, query heads, head dim), whatever the layout; of packed queries (1,
+        tokens_q, query heads, head dim)."""
+        return (*self._queries(), self._c.heads_q, self._c.dim_qk)
+
+    def _queries(self) -> Tuple[int, int]:
+        """The sizes of Q and O along batch and sequence."""
+        if self._c.tokens_q:
+            return (1, self._c.tokens_q)
+        return (self._c.batch, self._c.seq_q)
 
     def _keys(self) -> Tuple[int, int]:
         """The sizes of K and V along batch and sequence, or pages and a page."""
         if self._c.page:
             return (self._c.pages, self._c.page)
+        if self._c.tokens_k:
+            return (1, self._c.tokens_k)
         return (self._c.batch, self._c.seq_k)
 
     @property
@@ -102,7 +111,7 @@ class Problem:
     @property
     def o_shape(self) -> Tuple[int, int, int, int]:
         """(batch, queries, query heads, head dim of V)"""
-        return (self._c.batch, self._c.seq_q, self._c.heads_q, self._c.dim_v)
+        return (*self._queries(), self._c.heads_q, self._c.dim_v)
 
     @property
     def flops(self) -> float:
@@ -256,6 +265,7 @@ _DATA = {
     c.DATA_F16: "f16",
     c.DATA_BF16: "bf16",
     c.DATA_I32: "i32",
+    c.DATA_I64: "i64",
     c.DATA_BYTES: "bool",
     c.DATA_BITS: "i32",
 }
@@ -270,6 +280,7 @@ def _operand_shape(fields: c.Problem, operand: c.Operand) -> Tuple[int, ...]:
         (c.ALONG_QUERY, fields.seq_q),
         (c.ALONG_KEY, keys),
         (c.ALONG_PAGE, fields.seq_k // max(fields.page, 1)),
+        (c.ALONG_SEQUENCE, fields.batch + 1),
     )
     return tuple(size for bit, size in dims if operand.along & bit)
 
@@ -302,7 +313,17 @@ class _Memory(threading.local):
 
 _memory = _Memory()
 
-_OPERANDS = ("bias", "slopes", "sinks", "starts", "shown", "lengths", "table")
+_OPERANDS = (
+    "bias",
+    "slopes",
+    "sinks",
+    "starts",
+    "shown",
+    "lengths",
+    "table",
+    "cu_seqlens_q",
+    "cu_seqlens_k",
+)
 
 
 class Plan:
@@ -494,8 +515,8 @@ class Plan:
                 which the problem's O must be dense for.
             lse: a dense float32 array (batch, query heads, queries) for the log-sum-exp, natural;
                 None: it is not wanted.
-            operands: arrays for bias, slopes, sinks, starts, shown, lengths, table and those that expressions
-                name, dense, where the problem has them.
+            operands: arrays for bias, slopes, sinks, starts, shown, lengths, table, cu_seqlens_q,
+                cu_seqlens_k and those that expressions name, dense, where the problem has them.
 
         Returns:
             out. On a CUDA device the work has been started on the library's current stream.
@@ -543,7 +564,8 @@ class Plan:
 
     def _check_lse(self, lse: Any) -> View:
         found, fields = view("lse", lse), self.problem._c
-        shape = (fields.batch, fields.heads_q, fields.seq_q)
+        batch, queries = self.problem._queries()
+        shape = (batch, fields.heads_q, queries)
         require_writable("lse", found)
         _check_dense("lse", found, c.DATA_F32, shape)
         return found

@@ -167,15 +167,13 @@ def flash_attn_varlen_func(
 ) -> Result:
     """flash_attn_func() of sequences of many lengths, one after another in memory.
 
-    One sequence is computed after the other, and cu_seqlens_q and cu_seqlens_k are read on the
-    host, which waits for a GPU: so it is slow for many short sequences, and cannot be captured
-    into a CUDA graph.
+    The cumulative lengths are read on the device, in one launch, which a CUDA graph may capture.
 
     Args:
         q: (tokens of all queries, heads, dim); float32, float16 or bfloat16.
         k, v: (tokens of all keys, key/value heads, dim).
         cu_seqlens_q, cu_seqlens_k: int32, (batch + 1,): where each sequence begins, and the end.
-        max_seqlen_q, max_seqlen_k: they change nothing.
+        max_seqlen_q, max_seqlen_k: no sequence is longer.
         block_table: None; heed reads no paged cache here.
 
     The rest is that of flash_attn_func().
@@ -192,7 +190,14 @@ def flash_attn_varlen_func(
     _flash.refuse(block_table, name="block_table", remedy="pass k and v without pages")
     words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
     found = _flash.attend_varlen(
-        q, k, v, cu_seqlens_q, cu_seqlens_k, words, want_lse=return_attn_probs
+        q,
+        k,
+        v,
+        cu_seqlens_q,
+        cu_seqlens_k,
+        words,
+        want_lse=return_attn_probs,
+        most=(max_seqlen_q, max_seqlen_k),
     )
     return _result(*found, return_attn_probs)
 

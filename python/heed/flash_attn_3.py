@@ -161,14 +161,13 @@ def flash_attn_varlen_func(
 ) -> Result:
     """flash_attn_func() of sequences of many lengths, one after another in memory.
 
-    One sequence is computed after the other, and the lengths are read on the host, which waits for
-    a GPU: so it is slow for many short sequences, and cannot be captured into a CUDA graph.
+    The cumulative lengths are read on the device, in one launch, which a CUDA graph may capture.
 
     Args:
         q: (tokens of all queries, heads, dim); float32, float16 or bfloat16.
         k, v: (tokens of all keys, key/value heads, dim).
         cu_seqlens_q, cu_seqlens_k: int32, (batch + 1,): where each sequence begins, and the end.
-        max_seqlen_q, max_seqlen_k: they change nothing.
+        max_seqlen_q, max_seqlen_k: no sequence is longer.
         seqused_q, seqused_k: int32, (batch,): how many tokens of each sequence count; None: all.
             Rows of out that do not count are 0.
 
@@ -192,6 +191,7 @@ def flash_attn_varlen_func(
         cu_seqlens_k,
         words,
         want_lse=return_attn_probs,
+        most=(max_seqlen_q, max_seqlen_k),
         used_q=seqused_q,
         used_k=seqused_k,
     )

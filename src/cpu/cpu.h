@@ -33,7 +33,7 @@ typedef struct heed_job {
     const heed_buffers *buffers;
     heed_cut cut;
     int64_t group;               /* query heads per key/value head */
-    int64_t rows;                /* seq_q * group */
+    int64_t rows;                /* seq_q * group, the most of a batch element */
     int64_t blocks;              /* blocks of rows per key/value head */
     int64_t element;             /* bytes of one */
     bool masked;                 /* some query does not see all keys */
@@ -46,6 +46,7 @@ typedef struct heed_job {
     const float *sinks;          /* NULL: none */
     const int32_t *starts;       /* first keys of queries; NULL: they see all from the first on */
     const int32_t *lengths;      /* keys of batch elements; NULL: all have seq_k */
+    const void *cu_q, *cu_k;     /* cumulative lengths of packed sequences; NULL: none are */
     const int32_t *table;        /* pages of keys; NULL: they lie together */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
                        sum */
@@ -140,6 +141,23 @@ static inline heed_place heed_job_place(const heed_job *job, const heed_task *ta
     return (heed_place){ row / job->group, task->head_kv * job->group + row % job->group };
 }
 
+/* Number @n of cumulative lengths. */
+static inline int64_t heed_job_cumulative(const void *lengths, heed_data type, int64_t n)
+{
+    return type == HEED_DATA_I64 ? ((const int64_t *)lengths)[n] : ((const int32_t *)lengths)[n];
+}
+
+/* The first row of batch element @batch in Q and O; the first key in K and V. */
+static inline int64_t heed_job_first_q(const heed_job *job, int64_t batch)
+{
+    return heed_job_cumulative(job->cu_q, job->problem->cu_seqlens_q.type, batch);
+}
+
+static inline int64_t heed_job_first_k(const heed_job *job, int64_t batch)
+{
+    return heed_job_cumulative(job->cu_k, job->problem->cu_seqlens_k.type, batch);
+}
+
 static inline int64_t heed_job_offset(const heed_job *job, const heed_task *task,
                                       const heed_strides *strides, heed_place place)
 {
@@ -148,18 +166,32 @@ static inline int64_t heed_job_offset(const heed_job *job, const heed_task *task
 }
 
 /* The vector of row @row in Q; of key @j in K and V. */
-static inline const void *heed_job_q(const heed_job *job, const heed_task *task, int64_t row)
+static inline int64_t heed_job_row_offset(const heed_job *job, const heed_task *task,
+                                          const heed_strides *strides, int64_t row)
 {
     heed_place place = heed_job_place(job, task, row);
-    return (const char *)job->buffers->q + heed_job_offset(job, task, &job->problem->q, place);
+    if (!job->cu_q)
+        return heed_job_offset(job, task, strides, place);
+    return ((heed_job_first_q(job, task->batch) + place.seq) * strides->seq +
+            place.head * strides->head) *
+           job->element;
+}
+
+static inline const void *heed_job_q(const heed_job *job, const heed_task *task, int64_t row)
+{
+    return (const char *)job->buffers->q + heed_job_row_offset(job, task, &job->problem->q, row);
 }
 
 static inline int64_t heed_job_key_offset(const heed_job *job, const heed_task *task,
                                           const heed_strides *strides, int64_t j)
 {
+    const heed_problem *p = job->problem;
+    if (job->cu_k)
+        return ((heed_job_first_k(job, task->batch) + j) * strides->seq +
+                task->head_kv * strides->head) *
+               job->element;
     if (!job->table)
         return heed_job_offset(job, task, strides, (heed_place){ j, task->head_kv });
-    const heed_problem *p = job->problem;
     uint32_t page = (uint32_t)j / (uint32_t)p->page; /* sooner than a division of 64 bits */
     int64_t number = job->table[task->batch * p->table.strides.batch + page];
     return (number * strides->batch + (j - page * p->page) * strides->seq +
@@ -177,12 +209,21 @@ static inline const void *heed_job_v(const heed_job *job, const heed_task *task,
     return (const char *)job->buffers->v + heed_job_key_offset(job, task, &job->problem->v, j);
 }
 
-/* The keys that the task's batch element has. */
-static inline int64_t heed_job_length(const heed_job *job, const heed_task *task)
+/* Queries and keys of batch element @batch. */
+static inline heed_lengths heed_job_lengths(const heed_job *job, int64_t batch)
 {
-    if (!job->lengths)
-        return job->problem->seq_k;
-    return job->lengths[task->batch * job->problem->lengths.strides.batch];
+    heed_lengths lengths = heed_problem_lengths(job->problem);
+    if (job->cu_q)
+        lengths.q = heed_min(heed_job_first_q(job, batch + 1) - heed_job_first_q(job, batch),
+                             lengths.q);
+    if (job->cu_k)
+        lengths.k = heed_min(heed_job_first_k(job, batch + 1) - heed_job_first_k(job, batch),
+                             lengths.k);
+    if (job->lengths) {
+        int64_t length = job->lengths[batch * job->problem->lengths.strides.batch];
+        lengths.k = job->cu_k ? heed_min(length, lengths.k) : length;
+    }
+    return lengths;
 }
 
 /* The keys that @row sees. */
@@ -190,7 +231,7 @@ static inline heed_interval heed_job_keys(const heed_job *job, const heed_task *
 {
     if (!job->masked)
         return (heed_interval){ 0, job->problem->seq_k };
-    return heed_problem_keys(job->problem, heed_job_length(job, task),
+    return heed_problem_keys(job->problem, heed_job_lengths(job, task->batch),
                              job->group == 1 ? row : row / job->group);
 }
 

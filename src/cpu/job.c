@@ -37,6 +37,8 @@ static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *
     job->sinks = p->sinks.type == HEED_DATA_NONE ? NULL : buffers->sinks;
     job->starts = p->starts.type == HEED_DATA_NONE ? NULL : buffers->starts;
     job->lengths = p->lengths.type == HEED_DATA_NONE ? NULL : buffers->lengths;
+    job->cu_q = p->tokens_q > 0 ? buffers->cu_seqlens_q : NULL;
+    job->cu_k = p->tokens_k > 0 ? buffers->cu_seqlens_k : NULL;
     job->table = p->table.type == HEED_DATA_NONE ? NULL : buffers->table;
     if (!plan->program)
         return;
@@ -88,8 +90,7 @@ static float *partial_row(const heed_job *job, const heed_task *task, int64_t ro
 
 static void *output_row(const heed_job *job, const heed_task *task, int64_t row)
 {
-    heed_place place = heed_job_place(job, task, row);
-    return (char *)job->buffers->o + heed_job_offset(job, task, &job->problem->o, place);
+    return (char *)job->buffers->o + heed_job_row_offset(job, task, &job->problem->o, row);
 }
 
 heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t row)
@@ -141,6 +142,8 @@ static void set_output_lse(const heed_job *job, const heed_task *task, int64_t r
         return;
     heed_place place = heed_job_place(job, task, row);
     int64_t index = (task->batch * p->heads_q + place.head) * p->seq_q + place.seq;
+    if (job->cu_q)
+        index = place.head * p->tokens_q + heed_job_first_q(job, task->batch) + place.seq;
     double largest = (double)maximum * job->natural;
     double lse = largest + (double)log2f(sum) * 0.693147180559945309; /* ln 2 */
     lse = sum == 0 ? -INFINITY : lse;
@@ -211,6 +214,12 @@ bool heed_job_may_see(const heed_job *job, const heed_task *task, int64_t first,
     return heed_program_sight(job->program, job->modify->data, &pairs) != HEED_SEES_NONE;
 }
 
+/* Rows of a batch element. */
+static int64_t rows_of(const heed_job *job, int64_t batch)
+{
+    return job->cu_q ? heed_job_lengths(job, batch).q * job->group : job->rows;
+}
+
 /* Blocks are numbered from the last rows to the first, since under a causal mask the last ones see
  * the most keys: long tasks first leave the least imbalance at the end. */
 static heed_task task_at(const heed_job *job, int64_t index)
@@ -224,7 +233,9 @@ static heed_task task_at(const heed_job *job, int64_t index)
     task.head_kv = index % p->heads_kv;
     task.batch = index / p->heads_kv;
     task.row_begin = block * job->cut.block_rows;
-    task.row_end = heed_min(task.row_begin + job->cut.block_rows, job->rows);
+    task.row_end = heed_min(task.row_begin + job->cut.block_rows, rows_of(job, task.batch));
+    if (task.row_end <= task.row_begin) /* behind the end of a packed sequence */
+        return task;
 
     int64_t end = heed_job_keys(job, &task, task.row_end - 1).end;
     int64_t begin = heed_min(first_key(job, &task), end) / job->cut.key_tile;
@@ -292,7 +303,8 @@ static void run_tasks(void *data, int index)
     while ((i = next_unit(shared)) < shared->units &&
            !(shared->watched && heed_context_stopped(shared->watched))) {
         heed_task task = task_at(&shared->job, i);
-        shared->run(&shared->job, &task, scratch);
+        if (task.row_end > task.row_begin)
+            shared->run(&shared->job, &task, scratch);
     }
 }
 
@@ -305,7 +317,8 @@ static void run_merges(void *data, int index)
     while ((i = next_unit(shared)) < shared->units) {
         heed_task task = { .head_kv = i / job->rows % job->problem->heads_kv,
                            .batch = i / job->rows / job->problem->heads_kv };
-        merge_row(job, &task, i % job->rows);
+        if (i % job->rows < rows_of(job, task.batch))
+            merge_row(job, &task, i % job->rows);
     }
 }
 

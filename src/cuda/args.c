@@ -25,8 +25,11 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
         __builtin_mul_overflow(problem->seq_q, heed_problem_group(problem), &all_rows) ||
         heads > INT_MAX || all_rows > INT_MAX - rows || problem->seq_k > INT_MAX)
         return false;
-    if (__builtin_mul_overflow(heads, heed_div_up(all_rows, rows), &grid) ||
+    if (__builtin_mul_overflow(heads, heed_div_up(all_rows, rows) + (problem->tokens_q > 0),
+                               &grid) ||
         __builtin_mul_overflow(grid, splits, &grid) || grid > INT_MAX)
+        return false;
+    if (problem->tokens_q > INT_MAX / heed_problem_group(problem) || problem->tokens_k > INT_MAX)
         return false;
     return splits == 1 || heads <= INT_MAX / all_rows;
 }
@@ -44,6 +47,20 @@ static void fill_lists(heed_cuda_args *args, const heed_problem *problem, int64_
     args->changes.list_heads = heed_cuda_divide_by(needs.per_head    ? 1
                                                    : needs.per_batch ? args->heads_kv.value
                                                                      : args->heads);
+}
+
+/* Where there is one block of @rows rows for each sequence, it needs no search. */
+static void fill_packed(heed_cuda_args *args, const heed_problem *problem, int64_t rows)
+{
+    int64_t all = problem->tokens_q * heed_problem_group(problem);
+    args->changes.tokens_q = (unsigned)problem->tokens_q;
+    args->changes.places = args->blocks > 1 ? (unsigned)(all / rows + problem->batch) : 0;
+}
+
+unsigned heed_cuda_item_count(const heed_cuda_args *args)
+{
+    unsigned places = args->changes.places;
+    return places > 0 ? places * args->heads_kv.value : args->blocks * args->heads;
 }
 
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
@@ -78,6 +95,8 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .negate = problem->scale < 0,
     };
     args->scale = heed_cuda_fill_changes(&args->changes, problem);
+    if (problem->tokens_q > 0)
+        fill_packed(args, problem, launch->rows);
     args->changes.page = heed_cuda_divide_by((unsigned)problem->page);
     args->changes.pages = (unsigned)problem->pages;
     if (launch->list_keys > 0)

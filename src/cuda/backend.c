@@ -57,7 +57,8 @@ static heed_cuda_cut cut_of(const heed_kernel *kernel, const heed_problem *probl
 
 static int64_t rows_of(const heed_problem *problem)
 {
-    return problem->batch * problem->heads_q * problem->seq_q;
+    int64_t queries = problem->tokens_q > 0 ? problem->tokens_q : problem->batch * problem->seq_q;
+    return problem->heads_q * queries;
 }
 
 /* Bytes of the partial results of @splits: O and LSE of each row. */
@@ -187,7 +188,7 @@ static heed_status load(program *made, const compilation *from)
     const heed_gpu *gpu = plan->context->machine.gpu;
     heed_problem seen = launch->mapped ? heed_cuda_mapped_problem(&plan->problem) : plan->problem;
     heed_cuda_fill_args(&made->args, &seen, gpu, launch);
-    made->grid = made->args.blocks * made->args.heads * made->args.splits.value;
+    made->grid = heed_cuda_item_count(&made->args) * made->args.splits.value;
     made->grid *= launch->paired ? 2 : 1;
     if (launch->in_turn && made->grid > (unsigned)gpu->multiprocessors)
         made->grid = (unsigned)gpu->multiprocessors;
@@ -211,7 +212,7 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
     program *combine = &made->combine;
     const heed_cuda_args *args = &made->main.args;
     heed_status status = heed_cuda_arrivals_create(&made->arrivals, from->plan->context->cuda,
-                                                   (size_t)args->heads * args->blocks);
+                                                   heed_cuda_item_count(args));
     if (status != HEED_OK)
         return status;
     combine->args = *args;
@@ -385,6 +386,8 @@ static void place_operands(heed_cuda_changes *changes, const heed_plan *plan,
         changes->starts = buffers->starts;
         changes->lengths = buffers->lengths;
         changes->table = buffers->table;
+        changes->cu_q = buffers->cu_seqlens_q;
+        changes->cu_k = buffers->cu_seqlens_k;
     }
 }
 

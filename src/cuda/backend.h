@@ -45,6 +45,9 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
 /* heed_cuda_divide_by() returns what divides numbers below 2^31 by @value, 1 or more. */
 heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 
+/* heed_cuda_item_count() returns how many blocks of rows a launch goes through. */
+unsigned heed_cuda_item_count(const heed_cuda_args *args);
+
 /* heed_cuda_fill_args() writes all of @args but the addresses. Needs heed_cuda_fits(). */
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
                          const heed_launch_facts *launch);

@@ -111,7 +111,8 @@ static void add_lists(const heed_score *p, heed_cuda_needs *needs)
     if (!needs->lists)
         return;
     heed_program_needed(&p->program, visible, needed);
-    needs->per_batch = p->problem.starts.along & HEED_ALONG_BATCH || needs->lengths;
+    needs->per_batch = p->problem.starts.along & HEED_ALONG_BATCH || needs->lengths ||
+                       needs->packed_q || needs->packed_k;
     for (int i = 0; i <= visible; i++) {
         heed_op op = heed_score_step(p, i)->op;
         needs->per_head = needs->per_head || (needed[i] && op == HEED_OP_HEAD);
@@ -124,6 +125,8 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     heed_score p;
     heed_cuda_needs needs = { .starts = problem->starts.type != HEED_DATA_NONE,
                               .lengths = problem->lengths.type != HEED_DATA_NONE,
+                              .packed_q = problem->tokens_q > 0,
+                              .packed_k = problem->tokens_k > 0,
                               .pages = problem->page > 0,
                               .sinks = problem->sinks.type != HEED_DATA_NONE };
     if (!heed_problem_has_operands(problem))
@@ -131,8 +134,8 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     heed_score_start(&p, problem);
     needs.modifies = p.program.score >= 0;
     needs.hides = p.program.visible >= 0;
-    needs.any = needs.modifies || needs.hides || needs.starts || needs.lengths || needs.pages ||
-                needs.sinks;
+    needs.any = needs.modifies || needs.hides || needs.starts || needs.lengths || needs.packed_q ||
+                needs.packed_k || needs.pages || needs.sinks;
     needs.pairs = needs.modifies || needs.hides ? pairs_of(&p) : 0;
     add_lists(&p, &needs);
     heed_score_need_all(&p);
@@ -179,6 +182,8 @@ float heed_cuda_fill_changes(heed_cuda_changes *changes, const heed_problem *pro
         changes->start_stride = problem->starts.strides.batch;
     changes->length_stride = problem->lengths.strides.batch;
     changes->table_stride = problem->table.strides.batch;
+    changes->cu_q_words = problem->cu_seqlens_q.type == HEED_DATA_I64 ? 2 : 1;
+    changes->cu_k_words = problem->cu_seqlens_k.type == HEED_DATA_I64 ? 2 : 1;
     for (int i = 0; i < p.program.source_count; i++)
         fill_source(&changes->sources[i], &p.program.sources[i]);
     return (float)(unit * LOG2_E);
@@ -213,8 +218,8 @@ int heed_cuda_operands(const heed_problem *problem, int *sources,
     }
     *sources = count;
     const int others[] = { HEED_OPERAND_SINKS, HEED_OPERAND_STARTS, HEED_OPERAND_LENGTHS,
-                           HEED_OPERAND_TABLE };
-    for (int i = 0; i < 4; i++)
+                           HEED_OPERAND_TABLE, HEED_OPERAND_CU_Q,   HEED_OPERAND_CU_K };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (heed_problem_operand(problem, others[i])->type != HEED_DATA_NONE)
             operands[count++] = (heed_cuda_operand){ heed_operand_rows[others[i]].name,
                                                      heed_operand_rows[others[i]].buffer, 4 };

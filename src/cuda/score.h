@@ -18,6 +18,7 @@ typedef struct heed_cuda_needs {
     bool hides;    /* steps hide keys */
     bool starts;
     bool lengths;
+    bool packed_q, packed_k;
     bool pages;
     bool sinks;
     bool any;
@@ -57,7 +58,7 @@ typedef struct heed_cuda_operand {
 
 /* heed_cuda_operands() lists them for @problem, the sources first, in their order: *@sources of
  * them. Returns how many there are in all. */
-#define HEED_CUDA_OPERANDS_MAX (HEED_SOURCES_MAX + 4)
+#define HEED_CUDA_OPERANDS_MAX (HEED_SOURCES_MAX + 6)
 int heed_cuda_operands(const heed_problem *problem, int *sources,
                        heed_cuda_operand operands[HEED_CUDA_OPERANDS_MAX]);
 

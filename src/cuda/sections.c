@@ -39,8 +39,9 @@ static int64_t tiles_of(const heed_problem *problem, const heed_launch_facts *la
     int64_t first = block * launch->rows / heed_problem_group(problem);
     int64_t last = ((block + 1) * launch->rows - 1) / heed_problem_group(problem);
     last = last < problem->seq_q ? last : problem->seq_q - 1;
-    return heed_div_up(heed_problem_keys(problem, problem->seq_k, last).end, launch->mapped) -
-           heed_problem_keys(problem, problem->seq_k, first).begin / launch->mapped;
+    const heed_lengths lengths = heed_problem_lengths(problem);
+    return heed_div_up(heed_problem_keys(problem, lengths, last).end, launch->mapped) -
+           heed_problem_keys(problem, lengths, first).begin / launch->mapped;
 }
 
 /* Tiles of the block that has most to do, over those of one that has its share, where sections are

@@ -47,7 +47,7 @@ static void check_valid(const heed_problem *problem)
     require(isfinite(flops) && flops >= 0 && isfinite(bytes) && bytes > 0, "work is finite");
     const int64_t queries[] = { 0, normal.seq_q / 2, normal.seq_q - 1 };
     for (int i = 0; i < 3; i++) {
-        heed_interval keys = heed_problem_keys(&normal, normal.seq_k, queries[i]);
+        heed_interval keys = heed_problem_keys(&normal, heed_problem_lengths(&normal), queries[i]);
         require(keys.begin >= 0 && keys.begin <= keys.end && keys.end <= normal.seq_k,
                 "no more keys are visible than there are");
     }

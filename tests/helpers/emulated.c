@@ -62,6 +62,8 @@ static void place_operands(heed_cuda_changes *changes, const heed_problem *probl
     changes->starts = buffers->starts;
     changes->lengths = buffers->lengths;
     changes->table = buffers->table;
+    changes->cu_q = buffers->cu_seqlens_q;
+    changes->cu_k = buffers->cu_seqlens_k;
 }
 
 /* May operands be read as many elements at a time as the kernel for aligned ones does? */
@@ -160,7 +162,7 @@ static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_
 {
     heed_cuda_mapped_args mapped;
     uint32_t cluster = kernel->cluster ? kernel->cluster : 1;
-    uint32_t blocks = args->heads * args->blocks * it->splits * cluster;
+    uint32_t blocks = heed_cuda_item_count(args) * it->splits * cluster;
     emulator_launch launch = { .kernel = kernel->run,
                                .args = args,
                                .grid = { blocks, 1, 1 },
@@ -230,9 +232,14 @@ static bool counters_kept(const counters *c)
 /* Bytes from the first to the last element of O. */
 static size_t o_size(const heed_problem *p)
 {
-    int64_t last = (p->batch - 1) * p->o.batch + (p->seq_q - 1) * p->o.seq +
-                   (p->heads_q - 1) * p->o.head + p->dim_v;
-    return (size_t)last * heed_type_size(p->type);
+    const heed_tensor o = heed_problem_tensor(p, HEED_ROLE_O);
+    return (size_t)heed_tensor_extent(&o) * heed_type_size(p->type);
+}
+
+static size_t lse_rows(const heed_problem *p)
+{
+    const heed_tensor o = heed_problem_tensor(p, HEED_ROLE_O);
+    return (size_t)(o.batch * o.heads * o.seq);
 }
 
 /* O and LSE as they were, and as the first way left them. */
@@ -284,9 +291,8 @@ static bool launch_merging(emulated *it, const emulated_kernel *kernel, heed_cud
 static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
     const heed_problem *p = &it->problem;
-    images all = { .o_size = o_size(p),
-                   .lse_size = (size_t)args->heads * args->rows * sizeof(float) };
-    counters c = { .count = (size_t)args->heads * args->blocks };
+    images all = { .o_size = o_size(p), .lse_size = lse_rows(p) * sizeof(float) };
+    counters c = { .count = heed_cuda_item_count(args) };
     c.values = test_calloc(c.count, sizeof *c.values);
     heed_cuda_args merging = *args;
     merging.arrived = c.values;

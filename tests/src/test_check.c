@@ -1,6 +1,6 @@
 /*
- * test_check.c - HEED_CHECK=1 finds lengths and entries of page tables that are out of range, and
- * lets all others through
+ * test_check.c - HEED_CHECK=1 finds lengths, cumulative lengths and entries of page tables that are
+ * out of range, and lets all others through
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,8 +70,58 @@ static void test_faults_are_named(void **state)
     heed_context_destroy(context);
 }
 
+static const struct {
+    int64_t cu[4];
+    const char *fault; /* NULL: none */
+} packed_cases[] = {
+    { { 0, 3, 3, 7 }, NULL },
+    { { 0, 0, 0, 0 }, NULL },
+    { { 1, 3, 4, 7 }, "cu_seqlens_k[0] is 1; it must be 0 to 0" },
+    { { 0, 3, 2, 7 }, "cu_seqlens_k[2] is 2; it must be 3 to 7" },
+    { { 0, 3, 4, 8 }, "cu_seqlens_k[3] is 8; it must be 4 to 7" },
+    { { 0, 5, 6, 7 }, "cu_seqlens_k[1] is 5; it must be 0 to 4" },
+};
+
+static void test_faults_of_packed_sequences_are_named(void **state)
+{
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
+    static const int32_t cu_q[4] = { 0, 1, 1, 2 };
+    heed_context *context;
+    heed_problem problem;
+    heed_plan *plan;
+    (void)state;
+    setenv("HEED_CHECK", "1", 1);
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    assert_int_equal(heed_problem_parse(&problem, "b3 h1 s1/4 d4 f32 varlen=2/7 cu_k=i64"),
+                     HEED_OK);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    void *workspace = aligned_alloc(HEED_ALIGNMENT,
+                                    heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
+    for (size_t i = 0; i < sizeof packed_cases / sizeof *packed_cases; i++) {
+        const heed_buffers buffers = { .size = sizeof buffers,
+                                       .q = q,
+                                       .k = pool,
+                                       .v = pool,
+                                       .o = o,
+                                       .cu_seqlens_q = cu_q,
+                                       .cu_seqlens_k = packed_cases[i].cu,
+                                       .workspace = workspace,
+                                       .workspace_size = heed_plan_workspace_size(plan) };
+        heed_status status = heed_execute(plan, &buffers);
+        assert_int_equal(status, packed_cases[i].fault ? HEED_ERR_INVALID : HEED_OK);
+        if (packed_cases[i].fault)
+            assert_string_equal(heed_message(), packed_cases[i].fault);
+    }
+    free(workspace);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_faults_are_named) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_faults_are_named),
+        cmocka_unit_test(test_faults_of_packed_sequences_are_named),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

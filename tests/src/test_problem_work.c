@@ -40,7 +40,7 @@ static void check_mask(const heed_problem *problem)
     assert_true(heed_problem_equal(&normal, &again));
     bool masked = false, hides = false;
     for (int64_t i = 0; i < problem->seq_q; i++) {
-        heed_interval keys = heed_problem_keys(&normal, normal.seq_k, i);
+        heed_interval keys = heed_problem_keys(&normal, heed_problem_lengths(&normal), i);
         assert_true(keys.begin <= keys.end);
         for (int64_t j = 0; j < problem->seq_k; j++)
             if ((keys.begin <= j && j < keys.end) != sees(problem, i, j))

@@ -297,6 +297,8 @@ static void run(const runner *it)
             .shown = data_of(it, set, LAB_WIRE_SHOWN),
             .lengths = data_of(it, set, LAB_WIRE_LENGTHS),
             .table = data_of(it, set, LAB_WIRE_TABLE),
+            .cu_seqlens_q = data_of(it, set, LAB_WIRE_CU_Q),
+            .cu_seqlens_k = data_of(it, set, LAB_WIRE_CU_K),
             .arrays = { data_of(it, set, LAB_WIRE_ARRAYS), data_of(it, set, LAB_WIRE_ARRAYS + 1),
                         data_of(it, set, LAB_WIRE_ARRAYS + 2),
                         data_of(it, set, LAB_WIRE_ARRAYS + 3) }
@@ -311,7 +313,8 @@ static void run(const runner *it)
 static bool has_operands(const heed_candidate_problem *p)
 {
     return p->softcap != 0 || p->bias.type || p->slopes.type || p->sinks.type || p->starts.type ||
-           p->shown.type || p->lengths.type || p->table.type || p->score[0] || p->visible[0];
+           p->shown.type || p->lengths.type || p->table.type || p->tokens_q > 0 ||
+           p->tokens_k > 0 || p->score[0] || p->visible[0];
 }
 
 static void tell_size(const runner *it)

@@ -142,6 +142,12 @@ static void old_table(mutant_memory *memory, const heed_problem *problem,
     keep(memory, problem, buffers, LAB_TABLE);
 }
 
+static void old_sequences(mutant_memory *memory, const heed_problem *problem,
+                          const heed_buffers *buffers)
+{
+    keep(memory, problem, buffers, LAB_CU_K);
+}
+
 static void old_lengths(mutant_memory *memory, const heed_problem *problem,
                         const heed_buffers *buffers)
 {
@@ -315,7 +321,9 @@ static void copies_values(const heed_problem *problem, const heed_buffers *buffe
     lab_view v = lab_view_of(problem, LAB_V), o = lab_view_of(problem, LAB_O);
     for (int64_t n = 0; n < lab_rows(problem); n++) {
         lab_row row = lab_row_at(problem, n);
-        int64_t from = lab_view_at(&v, row.batch, row.query % v.seq, lab_row_kv_head(problem, row));
+        int64_t batch;
+        lab_row_keys(problem, buffers, row, &batch);
+        int64_t from = lab_view_at(&v, batch, row.query % v.seq, lab_row_kv_head(problem, row));
         for (int64_t c = 0; c < o.dim; c++)
             lab_element_set(o.type, buffers->o, lab_view_vector(&o, n) + c,
                             lab_element_get(v.type, buffers->v, from + c));
@@ -364,6 +372,8 @@ const lab_mutant lab_mutants_cheats[] = {
       .spec = "b1 h2 s40 d24 f32 bias=f16:hqk", .inputs = "normal", .gate = "fresh" },
     { .name = "old-starts", .does = "keeps the starts of the first call", .behaviour.call = old_starts,
       .spec = "b2 h2 s40 d24 f32 starts causal", .inputs = "normal", .gate = "fresh" },
+    { .name = "old-sequences", .does = "keeps the cumulative lengths of the first call", .behaviour.call = old_sequences,
+      .spec = "b4 h2 s9/40 d24 f32 varlen=30/90", .inputs = "normal", .gate = "fresh" },
     { .name = "old-table", .does = "keeps the page table of the first call", .behaviour.call = old_table,
       .spec = "b3 h2 s4/40 d24 f32 paged=8/20", .inputs = "normal", .gate = "fresh" },
     { .name = "old-lengths", .does = "keeps the lengths of the first call", .behaviour.call = old_lengths,

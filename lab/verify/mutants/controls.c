@@ -108,7 +108,7 @@ static void scaled_query(mutant_row *r)
 
 static void in_doubles(mutant_row *r)
 {
-    double *weights = calloc((size_t)r->problem->seq_k + 1, sizeof *weights);
+    double *weights = calloc((size_t)lab_keys(r->problem) + 1, sizeof *weights);
     double o[HEED_DIM_MAX], lse;
     if (!weights)
         return;

@@ -21,7 +21,7 @@ static void one_less(mutant_row *r)
 
 static void one_more(mutant_row *r)
 {
-    r->keys += r->first + r->keys < r->problem->seq_k;
+    r->keys += r->first + r->keys < lab_keys(r->problem);
     mutant_plain_row(r);
 }
 

@@ -52,7 +52,7 @@ static void rounded_pointers(const heed_problem *problem, const heed_buffers *bu
 /* The LSE as [batch, query, head]. */
 static void transposed_lse(const heed_problem *problem, const heed_buffers *buffers)
 {
-    int64_t heads = problem->heads_q, queries = problem->seq_q;
+    int64_t heads = problem->heads_q, queries = lab_queries(problem);
     float *kept = calloc((size_t)lab_rows(problem), sizeof *kept);
     mutant_plain(problem, buffers);
     if (kept && buffers->lse) {
@@ -183,7 +183,7 @@ static void leaves_rounding(const heed_problem *problem, const heed_buffers *buf
 static void short_launch(const heed_problem *problem, const heed_buffers *buffers)
 {
     int64_t heads = problem->batch * problem->heads_q, launched = heads < 65535 ? heads : 65535;
-    mutant_run_rows(problem, buffers, mutant_plain_row, 0, launched * problem->seq_q);
+    mutant_run_rows(problem, buffers, mutant_plain_row, 0, launched * lab_queries(problem));
 }
 
 /* Zeros for V, so that zeros are right for a reference computed afterwards. */

@@ -109,6 +109,54 @@ static void length_more(const heed_problem *problem, const heed_buffers *buffers
     with_lengths(problem, buffers, 1, 0);
 }
 
+/* Computes with cumulative lengths of @role whose entry @n, below the last one, is @entry(of, n). */
+static void with_cumulative(const heed_problem *problem, const heed_buffers *buffers, lab_role role,
+                            int64_t (*entry)(const int64_t *of, int64_t n))
+{
+    heed_problem other = *problem;
+    heed_buffers with = *buffers;
+    lab_view view = lab_view_of(problem, role);
+    int64_t of[LENGTHS_MAX + 1], changed[LENGTHS_MAX + 1];
+    if (problem->batch > LENGTHS_MAX)
+        return;
+    for (int64_t n = 0; n <= problem->batch; n++)
+        of[n] = (int64_t)lab_data_get(view.kind, lab_buffers_get(buffers, role), n);
+    for (int64_t n = 0; n <= problem->batch; n++) {
+        changed[n] = n < problem->batch ? entry(of, n) : of[n];
+        if (changed[n] > of[problem->batch])
+            changed[n] = of[problem->batch];
+    }
+    heed_operand *cu = role == LAB_CU_Q ? &other.cu_seqlens_q : &other.cu_seqlens_k;
+    cu->type = HEED_DATA_I64;
+    lab_buffers_set(&with, role, changed);
+    mutant_run_all(&other, &with, mutant_plain_row);
+}
+
+static int64_t one_later(const int64_t *of, int64_t n)
+{
+    return n > 0 ? of[n] + 1 : 0;
+}
+
+static int64_t of_sequence_before(const int64_t *of, int64_t n)
+{
+    return n > 1 ? of[n - 1] + of[1] : of[n];
+}
+
+static void keys_late(const heed_problem *problem, const heed_buffers *buffers)
+{
+    with_cumulative(problem, buffers, LAB_CU_K, one_later);
+}
+
+static void keys_of_before(const heed_problem *problem, const heed_buffers *buffers)
+{
+    with_cumulative(problem, buffers, LAB_CU_K, of_sequence_before);
+}
+
+static void queries_late(const heed_problem *problem, const heed_buffers *buffers)
+{
+    with_cumulative(problem, buffers, LAB_CU_Q, one_later);
+}
+
 static void length_before(const heed_problem *problem, const heed_buffers *buffers)
 {
     with_lengths(problem, buffers, 0, 1);
@@ -326,7 +374,7 @@ static void reversed_bytes(mutant_row *r)
     mutant_logits(r);
     for (int64_t j = 0; j < r->keys && shown.kind == HEED_DATA_BYTES; j++) {
         int64_t at = lab_view_pair(&shown, r->row.batch, r->row.head, r->row.query,
-                                   r->problem->seq_k - 1 - r->first - j);
+                                   lab_keys(r->problem) - 1 - r->first - j);
         bool seen = lab_data_get(shown.kind, r->buffers->shown, at) != 0;
         r->s[j] = seen ? r->problem->scale * mutant_dot(r, j) : -INFINITY;
     }
@@ -413,6 +461,12 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = "b3 h2 s4/40 d8 f32 lengths causal=br", .inputs = "normal", .gate = "error" },
     { .name = "page-twice", .does = "reads the first page again in place of the second", .behaviour.run = page_twice,
       .spec = "b3 h2 s4/40 d8 f32 paged=8/20", .inputs = "normal", .gate = "error" },
+    { .name = "keys-late", .does = "begins packed sequences of keys a key late", .behaviour.run = keys_late,
+      .spec = "b4 h2 s9/20 d8 f32 varlen=30/60 causal=br", .inputs = "normal", .gate = "error" },
+    { .name = "keys-of-before", .does = "gives packed sequences as many keys as the one before has", .behaviour.run = keys_of_before,
+      .spec = "b5 h2 s9/20 d8 f32 varlen=30/60", .inputs = "normal", .gate = "error" },
+    { .name = "queries-late", .does = "begins packed sequences of queries a query late", .behaviour.run = queries_late,
+      .spec = "b4 h2 s9/20 d8 f32 varlen=30/60", .inputs = "normal", .gate = "error" },
     { .name = "table-before", .does = "takes the page table of the batch element before", .behaviour.run = table_before,
       .spec = "b3 h2 s4/40 d8 f32 paged=8/20 lengths", .inputs = "normal", .gate = "error" },
     { .name = "starts-late", .does = "hides the first key of a document", .behaviour.row = starts_late,

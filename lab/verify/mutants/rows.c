@@ -38,7 +38,7 @@ static void half_of_the_keys(mutant_row *r)
  * nearly all gates take for attention. */
 static void known_rows(mutant_row *r)
 {
-    if (r->row.query == 0 || r->row.query == r->problem->seq_q - 1) {
+    if (r->row.query == 0 || r->row.query == lab_queries(r->problem) - 1) {
         mutant_plain_row(r);
         return;
     }
@@ -50,7 +50,7 @@ static void known_rows(mutant_row *r)
 static void copied_rows(mutant_row *r)
 {
     int64_t query = r->row.query;
-    r->row.query = query % 2 == 1 && query != r->problem->seq_q - 1 ? query - 1 : query;
+    r->row.query = query % 2 == 1 && query != lab_queries(r->problem) - 1 ? query - 1 : query;
     mutant_plain_row(r);
     r->row.query = query;
 }

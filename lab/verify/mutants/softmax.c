@@ -113,7 +113,7 @@ static void masked_by_zero(mutant_row *r)
     int64_t seen = r->keys;
     mutant_logits(r);
     float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
-    for (r->keys = r->problem->seq_k - r->first; seen < r->keys; seen++)
+    for (r->keys = lab_keys(r->problem) - r->first; seen < r->keys; seen++)
         r->s[seen] = 0;
     mutant_weighted_sum(r, sum);
 }
@@ -130,7 +130,7 @@ static void lowest_for_masked(mutant_row *r)
 static void peeking_maximum(mutant_row *r)
 {
     int64_t seen = r->keys;
-    r->keys = r->problem->seq_k - r->first;
+    r->keys = lab_keys(r->problem) - r->first;
     mutant_logits(r);
     float high = mutant_highest(r->s, r->keys);
     r->keys = seen;

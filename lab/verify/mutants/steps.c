@@ -11,7 +11,7 @@ static float get(const lab_view *view, const void *base, int64_t at)
 void mutant_see_all(mutant_row *r)
 {
     r->first = 0;
-    r->keys = r->problem->seq_k;
+    r->keys = lab_keys(r->problem);
 }
 
 float mutant_q_at(const mutant_row *r, int64_t c)
@@ -22,16 +22,14 @@ float mutant_q_at(const mutant_row *r, int64_t c)
 
 float mutant_k_at(const mutant_row *r, int64_t j, int64_t c)
 {
-    return get(&r->k, r->buffers->k,
-               lab_view_at(&r->k, r->row.batch, r->first + j, r->kv_head) + c);
+    return get(&r->k, r->buffers->k, lab_view_at(&r->k, r->kv_batch, r->first + j, r->kv_head) + c);
 }
 
 float mutant_v_at(const mutant_row *r, int64_t j, int64_t c)
 {
     if (!mutant_shows(r, j))
         return 0;
-    return get(&r->v, r->buffers->v,
-               lab_view_at(&r->v, r->row.batch, r->first + j, r->kv_head) + c);
+    return get(&r->v, r->buffers->v, lab_view_at(&r->v, r->kv_batch, r->first + j, r->kv_head) + c);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -147,15 +145,14 @@ static void store(const mutant_row *r)
     for (int64_t c = 0; c < p->dim_v; c++)
         lab_element_set(p->type, r->buffers->o, at + c, (double)r->o[c]);
     if (r->buffers->lse)
-        r->buffers->lse[(r->row.batch * p->heads_q + r->row.head) * p->seq_q + r->row.query] =
-            r->lse;
+        r->buffers->lse[r->number] = r->lse;
 }
 
 /* Rows @first to @end - 1, with one function for all that comes before the store. */
 void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
                      mutant_row_fn *row_of, int64_t first, int64_t end)
 {
-    float *s = calloc((size_t)problem->seq_k + MUTANT_PADDING, sizeof *s);
+    float *s = calloc((size_t)lab_keys(problem) + MUTANT_PADDING, sizeof *s);
     lab_logits logits;
     lab_logits_begin(&logits, problem, buffers);
     for (int64_t n = first; n < end && s; n++) {
@@ -165,7 +162,9 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
         r.v = lab_view_of(problem, LAB_V);
         lab_view_bind(&r.k, problem, buffers->table);
         lab_view_bind(&r.v, problem, buffers->table);
+        r.number = n;
         r.row = lab_row_at(problem, n);
+        lab_row_keys(problem, buffers, r.row, &r.kv_batch);
         r.kv_head = lab_row_kv_head(problem, r.row);
         r.logits = &logits;
         r.first = lab_visible(problem, r.row.query).begin;

@@ -20,12 +20,13 @@ struct mutant_row {
     const heed_buffers *buffers;
     lab_view q, k, v; /* where the elements lie */
     lab_row row;
-    int64_t kv_head;
+    int64_t number; /* of the row */
+    int64_t kv_head, kv_batch;
     int64_t first;            /* key that it sees; keys are counted from it, */
     int64_t keys;             /* up to and without this one */
     bool sinkless;            /* the sink counts elsewhere */
     const lab_logits *logits; /* what becomes of a logit */
-    float *s;                 /* [seq_k + MUTANT_PADDING]: logits, then weights */
+    float *s;                 /* [keys + MUTANT_PADDING]: logits, then weights */
     float o[HEED_DIM_MAX];
     float lse;
 };

@@ -40,6 +40,7 @@ static const char *const scenes[] = {
     "b2 h2 s24 d8 bf16 shown=bits sinks=bh starts",
     "b3 h4/2 s5/40 d8 f16 lengths causal=br alibi",
     "b3 h4/2 s5/40 d8 f16 lengths causal=br paged=8/20",
+    "b3 h4/2 s9/20 d8 f16 varlen=17/40 causal=br",
     ("b2 h2 s20 d8 f32 chunk=6 array=doc:i32:2x20 score=s-0.5*abs(p-k)/(1+head) "
      "visible=doc[batch,k]==doc[batch,q]||k%3==0"),
 };

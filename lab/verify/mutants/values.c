@@ -118,7 +118,7 @@ static void with_mask(mutant_row *r, float mask)
 {
     int64_t seen = r->keys;
     mutant_logits(r);
-    for (r->keys = r->problem->seq_k - r->first; seen < r->keys; seen++)
+    for (r->keys = lab_keys(r->problem) - r->first; seen < r->keys; seen++)
         r->s[seen] = mask;
     mutant_finish(r);
 }

@@ -196,6 +196,49 @@ static void shift_keys(const lab_block *block, int64_t key)
     }
 }
 
+/* The first row of packed sequence @batch; 0 where none are packed. */
+static int64_t first_row(const lab_values *values, lab_role role, int64_t batch)
+{
+    const lab_block *cu = &values->block[role];
+    return cu->region.map ? (int64_t)lab_data_get(cu->view.kind, cu->region.data, batch) : 0;
+}
+
+lab_lengths lab_values_lengths(const lab_values *values, int64_t batch)
+{
+    const heed_problem *p = &values->problem;
+    lab_lengths lengths = { p->seq_q, p->seq_k };
+    if (p->tokens_q > 0)
+        lengths.queries = first_row(values, LAB_CU_Q, batch + 1) -
+                          first_row(values, LAB_CU_Q, batch);
+    if (p->tokens_k > 0)
+        lengths.keys = first_row(values, LAB_CU_K, batch + 1) - first_row(values, LAB_CU_K, batch);
+    return lengths;
+}
+
+/* No length is above @most. */
+static void limit_lengths(const lab_block *block, int64_t most)
+{
+    for (int64_t n = 0; n < lab_view_vectors(&block->view); n++) {
+        int64_t at = lab_view_vector(&block->view, n);
+        if (lab_data_get(HEED_DATA_I32, block->region.data, at) > (double)most)
+            lab_data_set(HEED_DATA_I32, block->region.data, at, (double)most);
+    }
+}
+
+/* Where the part of @role begins that is batch element or sequence @batch, from key @key on. */
+static part part_of(const lab_values *values, const lab_values *whole, lab_role role, int64_t batch,
+                    int64_t key)
+{
+    part at = { .batch = batch };
+    if (role == LAB_BIAS || role == LAB_SHOWN)
+        at.dim = key;
+    if (role == LAB_Q && values->problem.tokens_q == 0)
+        at.seq = first_row(whole, LAB_CU_Q, batch);
+    if (role == LAB_K || role == LAB_V)
+        at.seq = key + (values->problem.tokens_k == 0 ? first_row(whole, LAB_CU_K, batch) : 0);
+    return at;
+}
+
 heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
                              const lab_values *whole, int64_t batch, int64_t key)
 {
@@ -204,15 +247,12 @@ heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
         return status;
     for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         const lab_block *to = &values->block[role], *from = &whole->block[role];
-        bool along_keys = role == LAB_BIAS || role == LAB_SHOWN;
-        const part at = { .batch = batch,
-                          .seq = role == LAB_K || role == LAB_V ? key : 0,
-                          .dim = along_keys ? key : 0 };
         if (to->region.map && role != LAB_TABLE)
-            copy_vectors(to, from, at);
+            copy_vectors(to, from, part_of(values, whole, (lab_role)role, batch, key));
     }
     shift_keys(&values->block[LAB_STARTS], key);
     shift_keys(&values->block[LAB_LENGTHS], key);
+    limit_lengths(&values->block[LAB_LENGTHS], problem->seq_k);
     return HEED_OK;
 }
 

@@ -51,6 +51,13 @@ typedef struct lab_values {
  * zero. Returns HEED_OK, or HEED_ERR_NO_MEMORY with *@values zeroed. */
 heed_status lab_values_create(lab_values *values, const heed_problem *problem);
 
+/* Queries and keys of batch element or sequence @batch. */
+typedef struct lab_lengths {
+    int64_t queries;
+    int64_t keys;
+} lab_lengths;
+lab_lengths lab_values_lengths(const lab_values *values, int64_t batch);
+
 /* lab_values_slice() makes the inputs of @problem out of those of @whole, a problem of the same
  * kind and strides: batch element b and key j of @problem are b + @batch and j + @key of @whole.
  * @problem may lack operands of @whole; its arrays are the same. */

@@ -34,7 +34,7 @@ typedef struct heed_cuda_source {
     int last[4]; /* the largest index along each dimension */
 } heed_cuda_source;
 
-#define HEED_CUDA_SOURCES 9
+#define HEED_CUDA_SOURCES 11
 
 /* Arguments for changed logits, hidden keys and sinks (score.cuh). */
 typedef struct heed_cuda_changes {
@@ -52,6 +52,12 @@ typedef struct heed_cuda_changes {
     long long table_stride;
     heed_cuda_divisor page; /* keys of one, */
     unsigned pages;         /* and how many K and V have */
+    const int *cu_q,
+        *cu_k; /* cumulative lengths of packed queries and keys: each is so many words, */
+    unsigned cu_q_words, cu_k_words; /* of which the lower comes first; */
+    unsigned tokens_q;               /* rows of packed queries; */
+    unsigned places; /* blocks of rows that a key/value head has room for (order.cuh); 0: each
+                        sequence has one */
     heed_cuda_source sources[HEED_CUDA_SOURCES];
     unsigned *lists;              /* of tiles (tile_list.cuh), each for one block of rows of so */
     heed_cuda_divisor list_heads; /* many key/value heads; */

@@ -93,8 +93,8 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
     w->q_smem = ptx_shared_base();
     w->bad_smem = w->q_smem + Q_BYTES;
     w->stages = w->q_smem + STAGES_AT + at->group * HEED_STAGES * STAGE_BYTES;
-    w->k = (const u8 *)args->k + 2 * keys_offset(at->batch, at->head_kv, args->k_stride);
-    w->v = (const u8 *)args->v + 2 * keys_offset(at->batch, at->head_kv, args->v_stride);
+    w->k = (const u8 *)args->k + 2 * keys_offset(args, at->batch, at->head_kv, args->k_stride);
+    w->v = (const u8 *)args->v + 2 * keys_offset(args, at->batch, at->head_kv, args->v_stride);
     w->tiles = own_tiles(at, at->tile_end);
     w->full = ABLATED(ABLATE_MASKED)
                   ? 0
@@ -105,7 +105,7 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
  * that is loaded meanwhile have all their rows. */
 HEED_DEVICE u32 main_steps(const walk *w)
 {
-    u32 whole = HEED_LISTS ? w->at.tile_end : w->args->seq_k / HEED_TILE_KEYS;
+    u32 whole = HEED_LISTS ? w->at.tile_end : loadable_keys(w->args, &w->at) / HEED_TILE_KEYS;
     whole = own_tiles(&w->at, whole < w->at.tile_end ? whole : w->at.tile_end);
     whole = whole > HEED_STAGES - 1 + K_AHEAD ? whole - (HEED_STAGES - 1 + K_AHEAD) : 0;
     return whole < w->full ? whole : w->full;
@@ -138,7 +138,8 @@ HEED_DEVICE tile_source direct_source(const walk *w, const u8 *rows, i64 stride,
     from.key = tile_key(&w->at, j);
     from.rows = rows + from.key * stride;
     from.stride = stride;
-    from.valid = from.key < w->args->seq_k ? w->args->seq_k - from.key : 0;
+    u32 keys = loadable_keys(w->args, &w->at);
+    from.valid = from.key < keys ? keys - from.key : 0;
     from.lane = w->at.lane;
     from.bad_smem = clean ? w->bad_smem : 0;
     return from;
@@ -159,8 +160,9 @@ HEED_DEVICE void stream_k(walk *w, u32 j, const int whole)
     tile_stream listed = w->k_stream, *stream = HEED_LISTS ? &listed : &w->k_stream;
     find_listed_tile(w, stream, 2 * w->args->k_stride.seq, j);
     tile_stream_load(stream, stage_of(w, j), 2 * w->args->k_stride.seq,
-                     HEED_KEY_GROUPS * HEED_TILE_KEYS, w->args->seq_k - tile_key(&w->at, j), whole,
-                     HEED_TILE_KEYS, HEED_DIM_QK, QK_PAD, GROUP_THREADS, w->at.thread);
+                     HEED_KEY_GROUPS * HEED_TILE_KEYS,
+                     loadable_keys(w->args, &w->at) - tile_key(&w->at, j), whole, HEED_TILE_KEYS,
+                     HEED_DIM_QK, QK_PAD, GROUP_THREADS, w->at.thread);
 }
 
 HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
@@ -168,8 +170,9 @@ HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
     tile_stream listed = w->v_stream, *stream = HEED_LISTS ? &listed : &w->v_stream;
     find_listed_tile(w, stream, 2 * w->args->v_stride.seq, j);
     tile_stream_load(stream, stage_of(w, j) + K_BYTES, 2 * w->args->v_stride.seq,
-                     HEED_KEY_GROUPS * HEED_TILE_KEYS, w->args->seq_k - tile_key(&w->at, j), whole,
-                     HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
+                     HEED_KEY_GROUPS * HEED_TILE_KEYS,
+                     loadable_keys(w->args, &w->at) - tile_key(&w->at, j), whole, HEED_TILE_KEYS,
+                     HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
 }
 
 #if HEED_PAGED
@@ -538,6 +541,8 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
     if (!FOUND_LATE)
         ptx_griddepcontrol_wait();
     ptx_griddepcontrol_launch();
+    if (HEED_PACKED_Q && w.at.row >= rows_of(args, &w.at))
+        return;
     u32 begin = delay_begin();
     fill_pipeline(&w, aligned);
     clear(&st);

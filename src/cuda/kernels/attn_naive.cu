@@ -25,6 +25,7 @@
 #else
 #define PLAIN_KEY_LOOP
 #endif
+#include "order.cuh"
 #include "plain.cuh"
 
 HEED_DEVICE void make_row(const heed_cuda_args *args, u32 head, u32 row)
@@ -38,8 +39,13 @@ HEED_ENTRY(32 * HEED_W, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_args a
     u32 head = ptx_block_x() / args.blocks;
     u32 row = (ptx_block_x() - head * args.blocks) * HEED_W + ptx_thread() / 32;
     ptx_griddepcontrol_wait();
+#if HEED_PACKED_Q
+    item found = find_item(&args, ptx_block_x(), HEED_W);
+    head = found.head;
+    row = found.block * HEED_W + ptx_thread() / 32;
+#endif
     u32 begin = delay_begin();
-    if (row < args.rows)
+    if (row < batch_rows(&args, divide(head, args.heads_kv)))
         make_row(&args, head, row);
     delay_end(begin);
 }

@@ -153,11 +153,11 @@ HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32 
     part_batch part;
     float lse[COMBINE_ROWS];
     merged m;
-    i64 first = (i64)head * args->splits.value * args->rows + row;
+    i64 first = part_offset(args, head, 0) + row;
     parts from;
     from.o = args->partial + first * HEED_DIM_V;
     from.lse = args->partial_lse + first;
-    from.step = args->rows;
+    from.step = part_rows(args);
     from.splits = args->splits.value;
     from.rows = rows;
     HEED_UNROLL
@@ -196,7 +196,10 @@ HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_a
     ptx_griddepcontrol_wait();
     if (head >= args.heads)
         return;
-    u32 row = item - head * args.rows, anew = combine_rows(&args, head, row, 1);
+    u32 row = item - head * args.rows;
+    if (HEED_PACKED_Q && row >= batch_rows(&args, divide(head, args.heads_kv)))
+        return;
+    u32 anew = combine_rows(&args, head, row, 1);
     if (anew)
         remake_rows(&args, head, row, 0, anew);
 }

@@ -13,7 +13,7 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
 {
     u32 thread = at->group * GROUP_THREADS + at->thread;
     const u32 page = tile_page(QK_PAD);
-    if (aligned && args->group.value == 1 && at->row + HEED_BLOCK_ROWS <= args->rows) {
+    if (aligned && args->group.value == 1 && at->row + HEED_BLOCK_ROWS <= rows_of(args, at)) {
         i64 stride = 2 * args->q_stride.seq;
         const u8 *q = (const u8 *)args->q + 2 * row_offset(args, at->head, args->q_stride, at->row);
         tile_stream stream = tile_stream_of(q, stride, HEED_BLOCK_ROWS, QK_PAD, thread);
@@ -24,7 +24,7 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
     HEED_NO_UNROLL
     for (u32 row = thread / page; row < HEED_BLOCK_ROWS; row += THREADS / page) {
         const u8 *q = (const u8 *)args->q;
-        u32 dim = at->row + row < args->rows ? HEED_DIM_QK : 0;
+        u32 dim = at->row + row < rows_of(args, at) ? HEED_DIM_QK : 0;
         if (dim)
             q += 2 * row_offset(args, at->head, args->q_stride, at->row + row);
         HEED_NO_UNROLL
@@ -101,20 +101,27 @@ HEED_DEVICE void load_pages(const heed_cuda_args *args, const place *at, const u
 
 #endif
 
+/* Keys that may be loaded of the batch element. */
+HEED_DEVICE u32 loadable_keys(const heed_cuda_args *args, const place *at)
+{
+    return HEED_PACKED_K ? clip_key(&args->seq_k, batch_length(args, at->batch)) : args->seq_k;
+}
+
 HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
     tile_load(stages + j % HEED_STAGES * STAGE_BYTES, k + 2 * (i64)key * args->k_stride.seq,
-              2 * args->k_stride.seq, args->seq_k - key, HEED_TILE_KEYS, HEED_DIM_QK, QK_PAD,
-              GROUP_THREADS, at->thread, 0);
+              2 * args->k_stride.seq, loadable_keys(args, at) - key, HEED_TILE_KEYS, HEED_DIM_QK,
+              QK_PAD, GROUP_THREADS, at->thread, 0);
 }
 
 HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
     tile_load(stages + j % HEED_STAGES * STAGE_BYTES + K_BYTES,
-              v + 2 * (i64)key * args->v_stride.seq, 2 * args->v_stride.seq, args->seq_k - key,
-              HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, at->thread, 0);
+              v + 2 * (i64)key * args->v_stride.seq, 2 * args->v_stride.seq,
+              loadable_keys(args, at) - key, HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS,
+              at->thread, 0);
 }
 
 /* Turns the sign of Q, for a negative scale. */

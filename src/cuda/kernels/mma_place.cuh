@@ -24,7 +24,10 @@ typedef struct place {
     u32 head_kv;
     u32 head; /* batch * heads_kv + head_kv */
     u32 split;
-    u32 row;                             /* the block's first */
+    u32 row; /* the block's first */
+#if HEED_PACKED_Q
+    u32 rows; /* of the sequence */
+#endif
     u32 tile_begin, tile_full, tile_end; /* tiles of keys; those before tile_full need no mask */
 #if HEED_LISTS
     listed_tiles
@@ -33,12 +36,24 @@ typedef struct place {
 #endif
 } place;
 
+/* Rows of the batch element. */
+HEED_DEVICE u32 rows_of(const heed_cuda_args *args, const place *at)
+{
+#if HEED_PACKED_Q
+    (void)args;
+    return at->rows;
+#else
+    (void)at;
+    return args->rows;
+#endif
+}
+
 /* Blocks are numbered by split first. */
 HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
 {
     u32 number = ptx_keep(ptx_block_x());
     u32 index = divide(number, args->splits);
-    item found = find_item(args, index);
+    item found = find_item(args, index, HEED_BLOCK_ROWS);
     at->split = number - index * args->splits.value;
     at->head = found.head;
     at->row = found.block * HEED_BLOCK_ROWS;
@@ -47,6 +62,9 @@ HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
 #endif
     at->batch = divide(at->head, args->heads_kv);
     at->head_kv = at->head - at->batch * args->heads_kv.value;
+#if HEED_PACKED_Q
+    at->rows = batch_rows(args, at->batch);
+#endif
 }
 
 #if HEED_LISTS
@@ -65,8 +83,8 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
 /* The tiles of keys that the block's rows look at. */
 HEED_DEVICE tile_range block_tiles(const heed_cuda_args *args, const place *at)
 {
-    u32 last = at->row + HEED_BLOCK_ROWS < args->rows ? at->row + HEED_BLOCK_ROWS - 1
-                                                      : args->rows - 1;
+    u32 rows = rows_of(args, at);
+    u32 last = at->row + HEED_BLOCK_ROWS < rows ? at->row + HEED_BLOCK_ROWS - 1 : rows - 1;
     return visible_tiles(args, at->batch, at->row, last, HEED_TILE_KEYS);
 }
 
@@ -78,7 +96,7 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
     at->tile_full = seen.full_end;
     if (args->splits.value > 1) {
         u32 last = (args->seq_k + (HEED_TILE_KEYS - 1)) / HEED_TILE_KEYS;
-        u32 tiles = (HEED_HIDES_FIRST || HEED_LENGTHS ? seen.end : last) - seen.begin;
+        u32 tiles = (HEED_HIDES_FIRST || KEYS_VARY ? seen.end : last) - seen.begin;
         u32 share = divide(tiles + args->splits.value - 1, args->splits);
         u32 end = seen.begin + (at->split + 1) * share;
         at->tile_begin = seen.begin + at->split * share;

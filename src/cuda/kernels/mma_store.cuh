@@ -156,14 +156,14 @@ HEED_DEVICE float row_lse(const state *st, int mt, int h)
 
 HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, const state *st)
 {
-    i64 base = ((i64)at->head * args->splits.value + at->split) * args->rows;
+    i64 base = part_offset(args, at->head, at->split);
     u32 g = at->lane / 4, t = at->lane % 4;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
             u32 row = at->row + at->warp * WARP_ROWS + mt * 16 + h * 8 + g;
-            if (row >= args->rows)
+            if (row >= rows_of(args, at))
                 continue;
             float *o = args->partial + (base + row) * HEED_DIM_V;
             if (t == 0)
@@ -187,7 +187,8 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     u32 smem = ptx_shared_base();
     find_rows(args, &at); /* anew, so that no registers keep it until here */
     const u32 step = THREADS / 32 * COMBINE_ROWS;
-    u32 end = at.row + HEED_BLOCK_ROWS < args->rows ? at.row + HEED_BLOCK_ROWS : args->rows;
+    u32 end = at.row + HEED_BLOCK_ROWS, rows = rows_of(args, &at);
+    end = end < rows ? end : rows;
     u32 last = args->splits.value - 1;
     ptx_barrier(); /* the block's part is there, and its shared memory free */
     if (ptx_thread() == 0)
@@ -216,7 +217,7 @@ HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const st
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
             u32 row = at->row + at->warp * WARP_ROWS + mt * 16 + h * 8 + g;
-            if (row >= args->rows)
+            if (row >= rows_of(args, at))
                 continue;
             ptx_st_global_f32(args->lse + lse_offset(args, at->head, row),
                               row_lse(st, mt, h) * LN_2);
@@ -262,7 +263,7 @@ HEED_RARE void remake_own(const heed_cuda_args *args, u32 own)
     u32 first = at.row + ptx_thread() / 32 * WARP_ROWS; /* of the first group */
     HEED_UNROLL
     for (u32 r = 0; r < 2 * ROWS16; r++)
-        if (first + r * 8 + ptx_lane() / 4 < args->rows)
+        if (first + r * 8 + ptx_lane() / 4 < rows_of(args, &at))
             anew |= (own >> r & 1) << (r * 8 + ptx_lane() / 4);
     remake_rows(args, at.head, first, COMBINE_ROWS, warp_or(anew));
 }
@@ -285,7 +286,7 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     u32 first = at->warp * WARP_ROWS + at->lane / page;
     stage_o(at, st, smem);
     if (aligned && HEED_DIM_V == V_PAD && args->group.value == 1 &&
-        at->row + HEED_BLOCK_ROWS <= args->rows) {
+        at->row + HEED_BLOCK_ROWS <= rows_of(args, at)) {
         u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + first) +
                  at->lane % page * 16;
         HEED_UNROLL
@@ -300,7 +301,7 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     }
     HEED_NO_UNROLL
     for (u32 row = first; row < (at->warp + 1) * WARP_ROWS; row += step) {
-        if (at->row + row >= args->rows)
+        if (at->row + row >= rows_of(args, at))
             break;
         u8 *o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + row);
         HEED_NO_UNROLL

@@ -305,8 +305,8 @@ HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 hea
                               u32 batch, u32 head_kv)
 {
     i64 q = row_offset(args, head, args->q_stride, row);
-    i64 k = keys_offset(batch, head_kv, args->k_stride);
-    i64 v = keys_offset(batch, head_kv, args->v_stride);
+    i64 k = keys_offset(args, batch, head_kv, args->k_stride);
+    i64 v = keys_offset(args, batch, head_kv, args->v_stride);
     key_range keys = seen_keys(args, batch, find_row(args, row).query);
 #if HEED_HIDES
     keys.begin = plain_first_seen(args, batch, head, row, keys);

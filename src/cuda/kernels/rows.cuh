@@ -45,10 +45,25 @@ typedef struct key_range {
 #define HEED_STARTS 0
 #endif
 
-/* Has each batch element a number of keys of its own? 2: from which positions are counted, so that
- * the bounds in the arguments are those of one without keys. */
+/* Has each batch element a number of keys of its own? */
 #ifndef HEED_LENGTHS
 #define HEED_LENGTHS 0
+#endif
+
+/* Are sequences packed: Q and O, or K and V? */
+#ifndef HEED_PACKED_Q
+#define HEED_PACKED_Q 0
+#endif
+#ifndef HEED_PACKED_K
+#define HEED_PACKED_K 0
+#endif
+
+#define KEYS_VARY (HEED_LENGTHS || HEED_PACKED_K)
+
+/* Are positions counted from the last key of a batch element, so that the bounds in the arguments
+ * are those of one in which the numbers that vary are 0? */
+#ifndef HEED_FOLLOWS
+#define HEED_FOLLOWS 0
 #endif
 
 /* Are K and V in pages? Their batch stride is then that of pages. */
@@ -62,7 +77,7 @@ typedef struct key_range {
 #endif
 
 /* Are tiles found by what is read, so that the launch ahead must have ended? */
-#define FOUND_LATE (HEED_STARTS || HEED_LENGTHS || HEED_PAGED || HEED_LISTS)
+#define FOUND_LATE (HEED_STARTS || KEYS_VARY || HEED_PACKED_Q || HEED_PAGED || HEED_LISTS)
 
 /* @key, or the nearest one of the first @count; by an address, or kernels without lengths would be
  * compiled to other code than before those. */
@@ -106,25 +121,77 @@ HEED_DEVICE key_range visible_keys(const heed_cuda_args *args, u32 i)
     return keys_among(args, i, &args->seq_k, 0);
 }
 
-/* Keys of @batch, as its length says. */
-HEED_DEVICE i64 batch_length(const heed_cuda_args *args, u32 batch)
+/* Number @n of cumulative lengths of @words words. */
+HEED_DEVICE u32 cumulative(const int *lengths, u32 words, u32 n)
 {
-#if HEED_LENGTHS
-    const heed_cuda_changes *changes = &args->changes;
-    return (i32)ptx_ld_operand_4(changes->lengths + batch * changes->length_stride);
+    return ptx_ld_operand_4(lengths + (i64)n * words);
+}
+
+/* The first row of packed sequence @batch in Q and O, or K and V; 0 where none are packed. */
+HEED_DEVICE u32 first_query(const heed_cuda_args *args, u32 batch)
+{
+#if HEED_PACKED_Q
+    return cumulative(args->changes.cu_q, args->changes.cu_q_words, batch);
+#else
+    (void)args;
+    (void)batch;
+    return 0;
+#endif
+}
+
+HEED_DEVICE u32 first_key(const heed_cuda_args *args, u32 batch)
+{
+#if HEED_PACKED_K
+    return cumulative(args->changes.cu_k, args->changes.cu_k_words, batch);
+#else
+    (void)args;
+    (void)batch;
+    return 0;
+#endif
+}
+
+/* Queries of @batch, and its rows. */
+HEED_DEVICE u32 batch_queries(const heed_cuda_args *args, u32 batch)
+{
+#if HEED_PACKED_Q
+    u32 count = first_query(args, batch + 1) - first_query(args, batch);
+    return count < args->seq_q ? count : args->seq_q;
 #else
     (void)batch;
-    return args->seq_k;
+    return args->seq_q;
 #endif
+}
+
+HEED_DEVICE u32 batch_rows(const heed_cuda_args *args, u32 batch)
+{
+    return HEED_PACKED_Q ? batch_queries(args, batch) * args->group.value : args->rows;
+}
+
+/* Keys of @batch, as its lengths say. */
+HEED_DEVICE i64 batch_length(const heed_cuda_args *args, u32 batch)
+{
+    i64 length = args->seq_k;
+    (void)batch;
+#if HEED_LENGTHS
+    const heed_cuda_changes *changes = &args->changes;
+    length = (i32)ptx_ld_operand_4(changes->lengths + batch * changes->length_stride);
+#endif
+#if HEED_PACKED_K
+    u32 packed = first_key(args, batch + 1) - first_key(args, batch);
+    length = !HEED_LENGTHS || packed < length ? packed : length;
+#endif
+    return length;
 }
 
 /* Those of query @i of @batch. */
 HEED_DEVICE key_range batch_keys(const heed_cuda_args *args, u32 batch, u32 i)
 {
-#if HEED_LENGTHS
-    i64 length = batch_length(args, batch);
+#if KEYS_VARY || HEED_FOLLOWS
+    i64 length = batch_length(args, batch), more = KEYS_VARY ? length : 0;
     u32 count = clip_key(&args->seq_k, length);
-    return keys_among(args, i, &count, HEED_LENGTHS == 2 ? length : 0);
+    if (HEED_PACKED_Q)
+        more -= batch_queries(args, batch);
+    return keys_among(args, i, &count, HEED_FOLLOWS ? more : 0);
 #else
     (void)batch;
     return visible_keys(args, i);
@@ -191,15 +258,18 @@ HEED_DEVICE i64 row_offset(const heed_cuda_args *args, u32 head, heed_cuda_strid
     row_place place = find_row(args, row);
     u32 batch = divide(head, args->heads_kv);
     u32 head_kv = head - batch * args->heads_kv.value;
-    return batch * stride.batch + place.query * stride.seq +
-           ((i64)head_kv * args->group.value + place.head) * stride.head;
+    i64 seq = HEED_PACKED_Q ? ((i64)first_query(args, batch) + place.query) * stride.seq
+                            : batch * stride.batch + place.query * stride.seq;
+    return seq + ((i64)head_kv * args->group.value + place.head) * stride.head;
 }
 
 /* Elements from the beginning of head @head_kv of @batch in K or V to that of key 0, or in pages
  * from the beginning of the head alone, */
-HEED_DEVICE i64 keys_offset(u32 batch, u32 head_kv, heed_cuda_strides stride)
+HEED_DEVICE i64 keys_offset(const heed_cuda_args *args, u32 batch, u32 head_kv,
+                            heed_cuda_strides stride)
 {
-    return (HEED_PAGED ? 0 : batch * stride.batch) + head_kv * stride.head;
+    i64 first = HEED_PACKED_K ? (i64)first_key(args, batch) * stride.seq : batch * stride.batch;
+    return (HEED_PAGED ? 0 : first) + head_kv * stride.head;
 }
 
 /* and from there to key @key, which is below the length. */
@@ -221,7 +291,35 @@ HEED_DEVICE i64 key_offset(const heed_cuda_args *args, u32 batch, heed_cuda_stri
 HEED_DEVICE i64 lse_offset(const heed_cuda_args *args, u32 head, u32 row)
 {
     row_place place = find_row(args, row);
+#if HEED_PACKED_Q
+    u32 batch = divide(head, args->heads_kv);
+    head -= batch * args->heads_kv.value;
+    return ((i64)head * args->group.value + place.head) * args->changes.tokens_q +
+           first_query(args, batch) + place.query;
+#else
     return ((i64)head * args->group.value + place.head) * args->seq_q + place.query;
+#endif
+}
+
+/* Rows of the partial results of one split, and where those of @head and @split begin. */
+HEED_DEVICE u32 part_rows(const heed_cuda_args *args)
+{
+#if HEED_PACKED_Q
+    return args->changes.tokens_q * args->group.value;
+#else
+    return args->rows;
+#endif
+}
+
+HEED_DEVICE i64 part_offset(const heed_cuda_args *args, u32 head, u32 split)
+{
+    i64 first = 0;
+    if (HEED_PACKED_Q) {
+        u32 batch = divide(head, args->heads_kv);
+        head -= batch * args->heads_kv.value;
+        first = (i64)first_query(args, batch) * args->group.value;
+    }
+    return ((i64)head * args->splits.value + split) * part_rows(args) + first;
 }
 
 #endif /* HEED_ROWS_CUH */

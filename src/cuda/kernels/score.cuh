@@ -441,7 +441,8 @@ HEED_DEVICE u32 step_turn(const u32 n, const int how)
 /* The row @row of @head, as args.cuh counts them; rows beyond the last one are that. */
 HEED_DEVICE score_row find_score_row(const heed_cuda_args *args, u32 batch, u32 head, u32 row)
 {
-    row_place place = find_row(args, row < args->rows ? row : args->rows - 1);
+    u32 rows = batch_rows(args, batch);
+    row_place place = find_row(args, row < rows ? row : HEED_PACKED_Q && rows == 0 ? 0 : rows - 1);
     u32 head_kv = head - batch * args->heads_kv.value;
     return score_row_of(args, batch, head_kv * args->group.value + place.head, place.query);
 }

@@ -75,7 +75,11 @@ HEED_DEVICE void begin_list(const heed_cuda_args *args, list_maker *m, u32 numbe
     u32 head = share * args->changes.list_heads.value, batch = divide(head, args->heads_kv);
     u32 first = block * LIST_ROWS, last = first + LIST_ROWS - 1, group = args->group.value;
     u32 head_q = (head - batch * args->heads_kv.value) * group;
-    last = last < args->rows ? last : args->rows - 1;
+    u32 rows = batch_rows(args, batch);
+    last = last < rows ? last : rows - 1;
+    m->count = 0;
+    if (HEED_PACKED_Q && first >= rows)
+        return;
     m->tiles = visible_tiles(args, batch, first, last, HEED_TILE_KEYS);
     if (ABLATED(ABLATE_MASKED))
         m->tiles.full_end = 0;

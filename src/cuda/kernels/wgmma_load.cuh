@@ -28,11 +28,15 @@ HEED_DEVICE int is_speaker(void)
 HEED_DEVICE void copy_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group, u32 buffer,
                         u32 barrier)
 {
-    u32 row = divide(at->row + row_group * GROUP_ROWS, m->args.group);
+    u32 row = divide(at->row + row_group * GROUP_ROWS, m->args.group), batch = at->batch;
+#if HEED_PACKED_Q
+    row += at->first_query;
+    batch = 0;
+#endif
     HEED_UNROLL
     for (u32 panel = 0; panel < QK_PANELS; panel++)
         ptx_tensor_load(q_smem(buffer) + panel * GROUP_ROWS * PANEL_ROW, &m->q, barrier,
-                        (i32)(panel * PANEL_COLUMNS), (i32)at->head_q, (i32)row, (i32)at->batch);
+                        (i32)(panel * PANEL_COLUMNS), (i32)at->head_q, (i32)row, (i32)batch);
 }
 
 /* Loads a row group's Q to its buffer, which is free. */
@@ -124,6 +128,10 @@ HEED_DEVICE part find_part(const tiles *t, const place *at, u32 j)
     own.row = 0;
     own.key = loaded_key(at, j);
     own.batch = at->batch;
+#if HEED_PACKED_K
+    own.key += at->first_key;
+    own.batch = 0;
+#endif
     return own;
 }
 

@@ -108,7 +108,7 @@ HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged
     m->o = 0;
     m->lse = 0;
     m->limit = 0;
-    if (row >= args->rows)
+    if (row >= rows_of(args, at))
         return;
     m->o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, row) + merged_quad() * 8;
     if (PAIR > 1)

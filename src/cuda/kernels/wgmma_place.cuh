@@ -30,6 +30,13 @@ typedef struct place {
     u32 head_q;
     u32 head_kv; /* and in their tensors */
     u32 row;     /* the warpgroup's first */
+#if HEED_PACKED_Q
+    u32 rows; /* of the sequence, which begins with this query; */
+    u32 first_query;
+#endif
+#if HEED_PACKED_K
+    u32 first_key; /* and with this key */
+#endif
     u32 tiles;  /* of keys that the block looks at, from the last one to the first, but first all */
     u32 masked; /* so many that need a mask */
     u32 passed; /* with HEED_OWN_TILES 2: so many none of the warpgroup's rows sees, */
@@ -44,6 +51,18 @@ typedef struct place {
     u32 late;  /* of those that need a mask, so many where that hides first keys */
 #endif
 } place;
+
+/* Rows of the batch element. */
+HEED_DEVICE u32 rows_of(const heed_cuda_args *args, const place *at)
+{
+#if HEED_PACKED_Q
+    (void)args;
+    return at->rows;
+#else
+    (void)at;
+    return args->rows;
+#endif
+}
 
 #if HEED_LISTS
 
@@ -87,8 +106,9 @@ HEED_DEVICE u32 first_tile(const place *at)
 HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
 {
     u32 last = at->row + GROUP_ROWS - 1, end = 0, full = 0, hides = 0;
-    last = last < args->rows ? last : args->rows - 1;
-    if (at->row < args->rows) {
+    u32 rows = rows_of(args, at);
+    last = last < rows ? last : rows - 1;
+    if (at->row < rows) {
         tile_range own = visible_tiles(args, at->batch, at->row, last, HEED_TILE_KEYS);
         end = own.end;
         full = own.full_end;
@@ -146,15 +166,32 @@ HEED_DEVICE u32 tile_key(const place *at, u32 j)
 
 #endif
 
+/* For a block behind the last rows of a sequence. */
+HEED_DEVICE void find_no_tiles(place *at)
+{
+    at->tiles = at->masked = at->passed = at->cut = 0;
+#if HEED_HIDES_FIRST && !HEED_LISTS
+    at->begin = at->late = 0;
+#endif
+}
+
 /* Goes to an item; thread, warpgroup and lane are known. */
 HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 number)
 {
     const heed_cuda_args *args = &m->args;
-    item found = find_item(args, number);
+    item found = find_item(args, number, BLOCK_ROWS);
     u32 first = found.block * BLOCK_ROWS, last = first + BLOCK_ROWS - 1;
-    last = last < args->rows ? last : args->rows - 1;
     at->head = found.head;
     at->batch = divide(found.head, args->heads_kv);
+#if HEED_PACKED_Q
+    at->rows = batch_rows(args, at->batch);
+    at->first_query = first_query(args, at->batch);
+#endif
+#if HEED_PACKED_K
+    at->first_key = first_key(args, at->batch);
+#endif
+    u32 rows = rows_of(args, at);
+    last = last < rows ? last : rows - 1;
     u32 head = found.head - at->batch * args->heads_kv.value;
     at->head_q = head * args->group.value;
     at->head_kv = divide(head, m->share);
@@ -162,7 +199,10 @@ HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 numbe
 #if HEED_PAGED
     at->length = clip_key(&args->seq_k, batch_length(args, at->batch));
 #endif
-    find_tiles(args, at, first, last);
+    if (HEED_PACKED_Q && first >= rows)
+        find_no_tiles(at);
+    else
+        find_tiles(args, at, first, last);
 }
 
 /* Row g (@h 0) or g + 8 (1) of the warp. */
@@ -191,11 +231,6 @@ HEED_DEVICE u32 block_count(const place *at, u32 count)
 }
 
 /* ---- Items: those of a block, or of a pair ---- */
-
-HEED_DEVICE u32 item_count(const heed_cuda_args *args)
-{
-    return args->blocks * args->heads;
-}
 
 /* Number of the block's item @round. Every other round goes backwards, so that no block gets the
  * longest of each. */

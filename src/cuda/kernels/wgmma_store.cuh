@@ -115,7 +115,7 @@ HEED_RARE void restage_rows(const heed_cuda_mapped_args *m, u32 round, u32 own)
     for (u32 i = 0; i < 16; i++) {
         u32 row = at->warp * 16 + i;
         plain_row anew;
-        if (!(bits >> i & 1) || at->row + row >= args->rows)
+        if (!(bits >> i & 1) || at->row + row >= rows_of(args, at))
             continue;
         plain_attend(args, &anew, at->head, at->row + row, at->batch, at->head_kv);
         plain_store_lse(args, &anew, at->head, at->row + row);
@@ -131,10 +131,39 @@ HEED_RARE void restage_rows(const heed_cuda_mapped_args *m, u32 round, u32 own)
     }
 }
 
+/* Copies those of the row group's rows that the sequence has, 16 bytes at a time: what lies behind
+ * them in O is another one's. */
+HEED_DEVICE void copy_last_rows(const heed_cuda_args *args, const place *at, u32 smem)
+{
+    const u32 chunks = (HEED_DIM_V + 7) / 8;
+    warpgroup_barrier(at);
+    HEED_NO_UNROLL
+    for (u32 i = at->warp * 32 + at->lane; i < GROUP_ROWS * chunks; i += GROUP_THREADS) {
+        u32 row = i / chunks, chunk = i % chunks;
+        if (at->row + row >= rows_of(args, at))
+            break;
+        u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + row);
+        ptx_st_global_16(to + chunk * 16,
+                         ptx_ld_shared_16(smem +
+                                          (chunk / PANEL_CHUNKS * GROUP_ROWS + row) * PANEL_ROW +
+                                          (chunk % PANEL_CHUNKS ^ PANEL_TURN(row)) * 16));
+    }
+    ptx_fence_async(); /* the next Q is copied there */
+    warpgroup_barrier(at);
+}
+
 /* Starts to copy the row group's rows from shared memory at @smem. */
 HEED_DEVICE void copy_rows(const heed_cuda_mapped_args *m, const place *at, u32 smem)
 {
-    u32 row = divide(at->row, m->args.group);
+    u32 row = divide(at->row, m->args.group), batch = at->batch;
+#if HEED_PACKED_Q
+    if (at->row + GROUP_ROWS > at->rows) {
+        copy_last_rows(&m->args, at, smem);
+        return;
+    }
+    row += at->first_query;
+    batch = 0;
+#endif
     ptx_fence_async();
     warpgroup_barrier(at);
     if (at->warp > 0 || at->lane > 0)
@@ -142,7 +171,7 @@ HEED_DEVICE void copy_rows(const heed_cuda_mapped_args *m, const place *at, u32 
     HEED_UNROLL
     for (u32 panel = 0; panel < V_PANELS; panel++)
         ptx_tensor_store(&m->o, smem + panel * GROUP_ROWS * PANEL_ROW, (i32)(panel * PANEL_COLUMNS),
-                         (i32)at->head_q, (i32)row, (i32)at->batch);
+                         (i32)at->head_q, (i32)row, (i32)batch);
     ptx_bulk_commit();
 }
 
@@ -166,7 +195,7 @@ HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const st
     HEED_UNROLL
     for (u32 h = 0; h < 2; h++) {
         u32 row = at->row + at->warp * 16 + h * 8 + at->lane / 4;
-        if (row < args->rows && !(own >> h & 1))
+        if (row < rows_of(args, at) && !(own >> h & 1))
             ptx_st_global_f32(args->lse + lse_offset(args, at->head, row),
                               (st->max[0][h] + ptx_lg2(st->sum[0][h])) * LN_2);
     }

@@ -81,7 +81,7 @@ static void test_honest(void **state)
             heed_buffers data = lab_bench_tensors_buffers(&tensors, 0);
             lab_bench_hard hard = lab_bench_hard_put(
                 &tensors.problem, (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v },
-                NULL, lot, lab_random_stream(7, lot));
+                &data, lot, lab_random_stream(7, lot));
             put += hard.what != NULL;
             for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
                 double error = run(context, kernels[k], &tensors);
@@ -109,7 +109,7 @@ static void test_shows(void **state)
         heed_buffers data = lab_bench_tensors_buffers(&tensors, 0);
         assert_true(run(context, "fwd_any_scalar_row", &tensors) <= 1);
         lab_bench_hard hard = lab_bench_hard_put(
-            &tensors.problem, (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v }, NULL,
+            &tensors.problem, (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v }, &data,
             turn, lab_random_stream(9, turn));
         lab_expect *expect;
         const lab_sampling one = { .seed = 1, .threads = 1, .least = 1, .also = hard.row + 1 };
@@ -146,7 +146,7 @@ static void test_spares_little(void **state)
         double spared = 0;
         for (uint64_t turn = 0; turn < 4000; turn++) {
             lab_bench_hard hard = lab_bench_hard_put(
-                p, (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v }, NULL, turn,
+                p, (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v }, &data, turn,
                 lab_random_stream(11, turn));
             if (hard.what && (strstr(hard.what, "in K") || strstr(hard.what, "in Q")))
                 spared += (double)hard.odd / (double)(lab_rows(p) * p->dim_v);

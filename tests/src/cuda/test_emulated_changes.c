@@ -2,7 +2,8 @@
  * test_emulated_changes.c - CUDA kernels that change logits, hide keys by steps and add sinks, on
  * the emulator, beside the formulas of heed.h in double precision
  *
- * The formulas are written out here, without the library's steps. NaN and infinities lie in K, V
+ * The formulas are written out here, without the library's steps; packed sequences go through the
+ * gates of the laboratory instead. NaN and infinities lie in K, V
  * and operands wherever a key is hidden, and some in V where only some rows see them. Operands end
  * where a page ends that nobody may read.
  *
@@ -28,6 +29,7 @@
 #include "cuda/score.h"
 #include "emulated.h"
 #include "emulator/half.h"
+#include "lab/verify/verify.h"
 #include "operand.h"
 
 /* Shapes: even numbers of keys, so that operands are read in pairs, and odd ones. Operands keep all
@@ -507,10 +509,65 @@ static size_t sample_shape(const emulated_change *change)
     return shape;
 }
 
+/* The words of @change, which pack sequences, with as many rows as most of @shape has. */
+static void fit_packed(const emulated_change *change, size_t shape, char spec[512])
+{
+    const emulated_kernel *kernel = change->config.aligned;
+    const char *at = strstr(change->words, "varlen="), *sizes = shapes[shape].sizes;
+    const char *slash = strchr(at, '/'), *end = at + strcspn(at, " ");
+    long queries = strtol(strchr(sizes, 's') + 1, NULL, 10);
+    long keys = strtol(strchr(strchr(sizes, 's'), '/') + 1, NULL, 10);
+    queries = strtol(at + 7, NULL, 10) > 0 ? 2 * queries * 4 / 5 + 1 : 0;
+    keys = !slash || slash > end || strtol(slash + 1, NULL, 10) > 0 ? 2 * keys * 4 / 5 + 1 : 0;
+    snprintf(spec, 512, "%s d%d/%d %s %.*svarlen=%ld/%ld%s", sizes, kernel->dim_qk, kernel->dim_v,
+             heed_type_name((heed_type)kernel->type), (int)(at - change->words), change->words,
+             queries, keys, end);
+}
+
+/* Packed sequences are judged by the laboratory: by the gates that need no other problem. */
+static int64_t run_packed(const emulated_change *change, size_t shape)
+{
+    static const char *const kinds[] = { "normal", "needle", "masked" };
+    char spec[512];
+    heed_problem problem;
+    int64_t wrong = 0;
+    lab_verify_options options = lab_verify_standard();
+    options.own = true;
+    for (size_t i = 0; i < LAB_GATES; i++)
+        if (lab_gate_at(i)->property)
+            options.gates &= ~(1U << i);
+    fit_packed(change, shape, spec);
+    if (heed_problem_parse(&problem, spec) != HEED_OK)
+        fail_msg("%s: %s", spec, heed_message());
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const lab_inputs *inputs = lab_inputs_find(kinds[i]);
+        lab_report report;
+        emulated it = { .config = &change->config,
+                        .changes = true,
+                        .splits = change->config.aligned->combine ? shapes[shape].splits : 1 };
+        const lab_subject subject = emulated_subject(&it);
+        if (lab_case_absent(&problem, inputs))
+            continue;
+        options.seed = shape + 1;
+        assert_int_equal(lab_verify_problem(&problem, inputs, &subject, &options, NULL, &report),
+                         HEED_OK);
+        if (report.outcome == LAB_PASS && !it.stopped)
+            continue;
+        wrong++;
+        print_message("%s on '%s', %s values: %s\n", change->name, spec, kinds[i], it.worst);
+        for (size_t g = 0; g < LAB_GATES; g++)
+            if (report.verdicts[g].outcome == LAB_FAIL)
+                print_message("    %s: %s\n", lab_gate_at(g)->name, report.verdicts[g].reason);
+    }
+    return wrong;
+}
+
 static int64_t run_one(const emulated_change *change, size_t shape)
 {
     scene s;
     lab_needs needs;
+    if (strstr(change->words, "varlen="))
+        return run_packed(change, shape);
     open_scene(&s, change, shape);
     expect(&s);
     emulated it = { .config = &change->config,
@@ -568,7 +625,7 @@ static void test_programs_fit(void **state)
         for (size_t shape = 0; shape < SHAPES; shape++) {
             scene s;
             char path[512];
-            if (!fits(change, shape))
+            if (!fits(change, shape) || strstr(change->words, "varlen="))
                 continue;
             open_scene(&s, change, shape);
             size_t length = heed_cuda_print_program(&s.problem, text, sizeof text);
