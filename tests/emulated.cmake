@@ -228,6 +228,12 @@ heed_emulated_changed(attn_mma.c changed_mma_packed_paged "causal=br varlen=60/0
     BF16=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
 heed_emulated_changed(attn_mma.c changed_mma_packed_listed "varlen=60/90 bias=f16:bhq visible=k%50!=7"
     BF16=0 DIM_QK=64 DIM_V=64 M=64 N=48 W=4 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_spread "causal=br lengths sinks"
+    SPREAD=1 BF16=0 DIM_QK=64 DIM_V=64 M=64 N=16 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_spread_paged "varlen=60/0 paged=2 lengths"
+    SPREAD=1 BF16=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=1 K=4 S=2 Q=1 O=2 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_mma_spread_window "window=40:9 align=br varlen=60/90"
+    SPREAD=1 BF16=0 DIM_QK=64 DIM_V=64 M=32 N=16 W=2 K=1 S=3 Q=2 O=1 B=1 ACC16=0)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_packed "causal=br varlen=60/90"
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_packed_groups "varlen=60/90 sinks lengths"

@@ -68,12 +68,11 @@ static int64_t packed_rows(const lab_logits *logits, lab_role role, int64_t batc
 static int64_t key_count(const lab_logits *logits, lab_row row)
 {
     const heed_problem *problem = logits->problem;
-    int64_t keys = problem->seq_k;
-    if (problem->tokens_k > 0)
-        keys = packed_rows(logits, LAB_CU_K, row.batch);
+    const bool packed = problem->tokens_k > 0;
+    int64_t keys = packed ? packed_rows(logits, LAB_CU_K, row.batch) : problem->seq_k;
     if (problem->lengths.type) {
         int64_t length = (int64_t)operand(logits, LAB_LENGTHS, row, 0);
-        keys = length < keys ? length : keys;
+        keys = packed && keys < length ? keys : length;
     }
     return keys;
 }

@@ -71,6 +71,16 @@ static void config_at(int index, heed_config *config)
 /* The config for addresses that are not aligned: small enough for every device and head dim. */
 static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1 } };
 
+/* Each warp looks through all batch elements. */
+#define SPREAD_BATCH_MAX 1024
+
+bool heed_mma_spreads(const heed_problem *problem, const int *v)
+{
+    return v[SPLITS] > 1 && heed_problem_varies_k(problem) && problem->batch <= SPREAD_BATCH_MAX &&
+           problem->seq_q * heed_problem_group(problem) <= v[BLOCK_ROWS] &&
+           heed_cuda_list_keys(problem, v[BLOCK_ROWS], v[TILE_KEYS]) == 0;
+}
+
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     return (heed_cuda_cut){ .launch = { .rows = config->value[BLOCK_ROWS],
@@ -78,6 +88,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
                                                                          config->value[BLOCK_ROWS],
                                                                          config->value[TILE_KEYS]),
                                         .splits = config->value[SPLITS],
+                                        .spread = heed_mma_spreads(problem, config->value),
                                         .aligned = memcmp(config, &fallback, sizeof fallback) != 0,
                                         .window = config->value[L2_WINDOW] == 2 },
                             .fallback = fallback };
@@ -203,7 +214,7 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
         *why = "not worthwhile: needs more registers than its blocks leave it";
     else if (spills(problem, gpu, v))
         *why = "not worthwhile: spills registers there";
-    else if (v[SPLITS] > 1 && busy(problem, gpu, v))
+    else if (v[SPLITS] > 1 && busy(problem, gpu, v) && !heed_mma_spreads(problem, v))
         *why = "not worthwhile: enough blocks without splitting keys";
     return !*why;
 }

@@ -51,6 +51,9 @@ int64_t heed_mma_smem(const heed_problem *problem, const int *v);
 /* Registers of a thread, about: sums, scores, Q, weights, and what addresses and loops take. */
 int heed_mma_registers(const heed_problem *problem, const int *v);
 
+/* Are keys split by shares of equal size (spread.cuh)? */
+bool heed_mma_spreads(const heed_problem *problem, const int *v);
+
 /* attn_mma_cost.c: predicted seconds of one execution. */
 double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config);

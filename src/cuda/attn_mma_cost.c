@@ -199,5 +199,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                                     clocks / (costs->clock_share * gpu->clock),
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = costs->launch - (heed_gpu_overlaps(gpu) ? costs->overlap : 0);
+    if (heed_problem_varies_k(problem) && !heed_mma_spreads(problem, v))
+        seconds *= costs->unequal;
     return seconds + launch + merge_seconds(problem, gpu, v, all_rows, ceil(blocks / slots));
 }

@@ -130,6 +130,7 @@ heed_status heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *p
         { { "HEED_MODIFIES", needs.modifies }, false },
         { { "HEED_HIDES", needs.hides }, false },
         { { "HEED_LISTS", facts->launch.list_keys > 0 }, false },
+        { { "HEED_SPREAD", facts->launch.spread }, false },
         { { "HEED_STARTS", needs.starts }, false },
         { { "HEED_LENGTHS", needs.lengths }, false },
         { { "HEED_PACKED_Q", needs.packed_q }, false },

@@ -307,7 +307,7 @@ static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed
     bool fine = launch_main(it, kernel, args) && launch_combine(it, kernel, args);
     keep(args, &all, all.first);
     fine = fine && launch_merging(it, kernel, *args, &all, &c, 0) &&
-           launch_merging(it, kernel, *args, &all, &c, it->splits - 1);
+           (it->spread || launch_merging(it, kernel, *args, &all, &c, it->splits - 1));
     test_free(all.before);
     test_free(c.values);
     return fine;

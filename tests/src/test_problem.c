@@ -134,8 +134,8 @@ static void test_operands_have_limits(void **state)
 {
     heed_problem problem = with_bias(HEED_DATA_I32, HEED_ALONG_KEY);
     assert_refused(&problem, "bias.type is 4 (i32), which bias cannot have");
-    problem = with_bias((heed_data)7, HEED_ALONG_KEY);
-    assert_refused(&problem, "bias.type is 7 (none)");
+    problem = with_bias((heed_data)8, HEED_ALONG_KEY);
+    assert_refused(&problem, "bias.type is 8 (none)");
     problem = with_bias(HEED_DATA_F16, HEED_ALONG_HEAD);
     assert_refused(&problem, "bias.along is 2; it must have the bits of 8");
     problem = with_bias(HEED_DATA_F16, 16 | HEED_ALONG_KEY);

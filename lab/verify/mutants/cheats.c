@@ -373,7 +373,7 @@ const lab_mutant lab_mutants_cheats[] = {
     { .name = "old-starts", .does = "keeps the starts of the first call", .behaviour.call = old_starts,
       .spec = "b2 h2 s40 d24 f32 starts causal", .inputs = "normal", .gate = "fresh" },
     { .name = "old-sequences", .does = "keeps the cumulative lengths of the first call", .behaviour.call = old_sequences,
-      .spec = "b4 h2 s9/40 d24 f32 varlen=30/90", .inputs = "normal", .gate = "fresh" },
+      .spec = "b6 h2 s9/40 d24 f32 varlen=40/150", .inputs = "normal", .gate = "fresh" },
     { .name = "old-table", .does = "keeps the page table of the first call", .behaviour.call = old_table,
       .spec = "b3 h2 s4/40 d24 f32 paged=8/20", .inputs = "normal", .gate = "fresh" },
     { .name = "old-lengths", .does = "keeps the lengths of the first call", .behaviour.call = old_lengths,

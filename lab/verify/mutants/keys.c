@@ -167,17 +167,16 @@ static void last_head_alone(mutant_row *r)
 
 static void keys_of_the_first_element(mutant_row *r)
 {
-    int64_t batch = r->row.batch;
+    const int64_t batch = r->kv_batch;
+    r->kv_batch = 0;
     for (int64_t j = 0; j < r->keys; j++) {
         r->s[j] = 0;
         for (int64_t c = 0; c < r->problem->dim_qk; c++) {
-            r->row.batch = batch;
             float q = mutant_q_at(r, c);
-            r->row.batch = 0;
             r->s[j] += r->problem->scale * q * mutant_k_at(r, j, c);
         }
     }
-    r->row.batch = batch;
+    r->kv_batch = batch;
     mutant_finish(r);
 }
 

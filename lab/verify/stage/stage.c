@@ -252,7 +252,8 @@ heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
     }
     shift_keys(&values->block[LAB_STARTS], key);
     shift_keys(&values->block[LAB_LENGTHS], key);
-    limit_lengths(&values->block[LAB_LENGTHS], problem->seq_k);
+    if (whole->problem.tokens_k > 0 && problem->tokens_k == 0)
+        limit_lengths(&values->block[LAB_LENGTHS], problem->seq_k);
     return HEED_OK;
 }
 

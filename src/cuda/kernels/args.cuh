@@ -52,10 +52,10 @@ typedef struct heed_cuda_changes {
     long long table_stride;
     heed_cuda_divisor page; /* keys of one, */
     unsigned pages;         /* and how many K and V have */
-    const int *cu_q,
-        *cu_k; /* cumulative lengths of packed queries and keys: each is so many words, */
-    unsigned cu_q_words, cu_k_words; /* of which the lower comes first; */
-    unsigned tokens_q;               /* rows of packed queries; */
+    const int *cu_q;                 /* cumulative lengths of packed queries, */
+    const int *cu_k;                 /* and keys: */
+    unsigned cu_q_words, cu_k_words; /* words of each, the lower one first */
+    unsigned tokens_q;               /* rows of packed queries */
     unsigned places; /* blocks of rows that a key/value head has room for (order.cuh); 0: each
                         sequence has one */
     heed_cuda_source sources[HEED_CUDA_SOURCES];

@@ -490,7 +490,7 @@ HEED_DEVICE void store(const walk *w, const place *at, state *st, const int alig
         ptx_barrier(); /* values were looked at after the last one */
     if (HEED_MASKED && !HEED_HIDES)
         spoil(w->args, at, st, w->bad_smem);
-    if (w->args->splits.value > 1) {
+    if (splits_of(w->args, at) > 1) {
         store_partial(w->args, at, st);
         return;
     }
@@ -542,6 +542,8 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
         ptx_griddepcontrol_wait();
     ptx_griddepcontrol_launch();
     if (HEED_PACKED_Q && w.at.row >= rows_of(args, &w.at))
+        return;
+    if (HEED_SPREAD && splits_of(args, &w.at) == 0)
         return;
     u32 begin = delay_begin();
     fill_pipeline(&w, aligned);

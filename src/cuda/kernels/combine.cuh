@@ -15,6 +15,7 @@
 
 #include "half.cuh"
 #include "plain.cuh"
+#include "spread.cuh"
 
 #define COMBINE_THREADS 128
 #define COMBINE_COLUMNS ((HEED_DIM_V + 31) / 32)
@@ -145,20 +146,22 @@ HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 st
                        head - batch * args->heads_kv.value);
 }
 
-/* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on: the whole warp. Returns which of
+/* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on, whose parts are at @at: the whole
+ * warp. Returns which of
  * them are to be made anew, a bit for each; that is found after they have been stored, when nothing
  * waits for it. */
-HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32 rows)
+HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, const part_place *at, u32 head, u32 row,
+                             u32 rows)
 {
     part_batch part;
     float lse[COMBINE_ROWS];
     merged m;
-    i64 first = part_offset(args, head, 0) + row;
+    i64 first = at->first + row;
     parts from;
     from.o = args->partial + first * HEED_DIM_V;
     from.lse = args->partial_lse + first;
-    from.step = part_rows(args);
-    from.splits = args->splits.value;
+    from.step = at->step;
+    from.splits = at->splits;
     from.rows = rows;
     HEED_UNROLL
     for (u32 r = 0; r < COMBINE_ROWS; r++) {
@@ -199,7 +202,10 @@ HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_a
     u32 row = item - head * args.rows;
     if (HEED_PACKED_Q && row >= batch_rows(&args, divide(head, args.heads_kv)))
         return;
-    u32 anew = combine_rows(&args, head, row, 1);
+    part_place at = find_parts(&args, head);
+    if (HEED_SPREAD && at.splits == 1)
+        return;
+    u32 anew = combine_rows(&args, &at, head, row, 1);
     if (anew)
         remake_rows(&args, head, row, 0, anew);
 }

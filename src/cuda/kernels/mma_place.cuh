@@ -6,6 +6,7 @@
 
 #include "mma_sizes.cuh"
 #include "order.cuh"
+#include "spread.cuh"
 #include "tile.cuh"
 
 #define LIST_ROWS HEED_BLOCK_ROWS
@@ -25,6 +26,9 @@ typedef struct place {
     u32 head; /* batch * heads_kv + head_kv */
     u32 split;
     u32 row; /* the block's first */
+#if HEED_SPREAD
+    spread_place spread;
+#endif
 #if HEED_PACKED_Q
     u32 rows; /* of the sequence */
 #endif
@@ -48,7 +52,19 @@ HEED_DEVICE u32 rows_of(const heed_cuda_args *args, const place *at)
 #endif
 }
 
-/* Blocks are numbered by split first. */
+/* Blocks that share the keys of the same rows. */
+HEED_DEVICE u32 splits_of(const heed_cuda_args *args, const place *at)
+{
+#if HEED_SPREAD
+    (void)args;
+    return at->spread.splits;
+#else
+    (void)at;
+    return args->splits.value;
+#endif
+}
+
+/* Blocks are numbered by split first, or by place and then head. */
 HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
 {
     u32 number = ptx_keep(ptx_block_x());
@@ -59,6 +75,13 @@ HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
     at->row = found.block * HEED_BLOCK_ROWS;
 #if HEED_LISTS
     at->listed = find_listed(args, found.head, found.block, &at->tile_end, &at->listed_masked);
+#endif
+#if HEED_SPREAD
+    index = divide(number, args->heads_kv);
+    at->spread = find_spread(args, index);
+    at->split = at->spread.split;
+    at->head = at->spread.batch * args->heads_kv.value + (number - index * args->heads_kv.value);
+    at->row = 0;
 #endif
     at->batch = divide(at->head, args->heads_kv);
     at->head_kv = at->head - at->batch * args->heads_kv.value;
@@ -94,6 +117,11 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
     at->tile_begin = seen.begin;
     at->tile_end = seen.end;
     at->tile_full = seen.full_end;
+#if HEED_SPREAD
+    at->tile_begin = seen.begin + at->split * at->spread.share;
+    u32 behind = at->tile_begin + at->spread.share;
+    at->tile_end = at->tile_end < behind ? at->tile_end : behind;
+#else
     if (args->splits.value > 1) {
         u32 last = (args->seq_k + (HEED_TILE_KEYS - 1)) / HEED_TILE_KEYS;
         u32 tiles = (HEED_HIDES_FIRST || KEYS_VARY ? seen.end : last) - seen.begin;
@@ -102,6 +130,7 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
         at->tile_begin = seen.begin + at->split * share;
         at->tile_end = at->tile_end < end ? at->tile_end : end;
     }
+#endif
 }
 
 #endif

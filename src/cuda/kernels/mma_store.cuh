@@ -156,7 +156,11 @@ HEED_DEVICE float row_lse(const state *st, int mt, int h)
 
 HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, const state *st)
 {
+#if HEED_SPREAD
+    i64 base = place_parts(args, at->head_kv, at->spread.first + at->split, 1).first;
+#else
     i64 base = part_offset(args, at->head, at->split);
+#endif
     u32 g = at->lane / 4, t = at->lane % 4;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
@@ -189,20 +193,28 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     const u32 step = THREADS / 32 * COMBINE_ROWS;
     u32 end = at.row + HEED_BLOCK_ROWS, rows = rows_of(args, &at);
     end = end < rows ? end : rows;
-    u32 last = args->splits.value - 1;
+    u32 last = splits_of(args, &at) - 1;
+#if HEED_SPREAD
+    u32 counter = at.head;
+    part_place parts = place_parts(args, at.head_kv, at.spread.first, at.spread.splits);
+    if (last == 0)
+        return;
+#else
+    u32 counter = divide(ptx_block_x(), args->splits);
+    part_place parts = find_parts(args, at.head);
+#endif
     ptx_barrier(); /* the block's part is there, and its shared memory free */
     if (ptx_thread() == 0)
-        ptx_st_shared_4(
-            smem, ptx_inc_global_u32(args->arrived + divide(ptx_block_x(), args->splits), last));
+        ptx_st_shared_4(smem, ptx_inc_global_u32(args->arrived + counter, last));
     ptx_barrier();
     if (ptx_ld_shared_4(smem) != last)
         return;
     u32 first = at.row + ptx_thread() / 32 * COMBINE_ROWS, anew = 0, turn = 0;
     HEED_NO_UNROLL
     for (u32 row = first; row < end; row += step, turn += COMBINE_ROWS)
-        anew |=
-            combine_rows(args, at.head, row, end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS)
-            << turn;
+        anew |= combine_rows(args, &parts, at.head, row,
+                             end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS)
+                << turn;
     if (anew)
         remake_rows(args, at.head, first, step, anew);
 }

@@ -137,6 +137,7 @@ static const char operands[] =
     "b2 h2 s6 d4 f32 bias=f16:q alibi sinks=bh lengths paged=2 starts shown=bits:h "
     "array=a:f32:5 array=b:i32:2x3 array=c:bytes:7 array=d:f32:2 "
     "score=s+a[k]*float(b[0,q]) visible=c[k]||d[head]>0";
+static const char packed[] = "b2 h2 s6 d4 f32 varlen=10/9";
 
 /* Writes a byte at @offset from a block's data, or from its end if @from_end. */
 static void assert_noticed(const char *spec, lab_edge edge, int block, ptrdiff_t offset,
@@ -158,7 +159,10 @@ static void test_every_kind_of_damage_is_noticed(void **state)
 {
     for (int block = 0; block < LAB_BLOCKS; block++) {
         char name[32];
-        const char *spec = block >= LAB_VECTORS && block < LAB_INPUTS ? operands : specs[1];
+        const bool packs = block == LAB_CU_Q || block == LAB_CU_K;
+        const char *spec = packs                                        ? packed
+                           : block >= LAB_VECTORS && block < LAB_INPUTS ? operands
+                                                                        : specs[1];
         snprintf(name, sizeof name, "%s: ", lab_block_name(block));
         assert_noticed(spec, LAB_EDGE_START, block, 0, true, name);
         assert_noticed(spec, LAB_EDGE_START, block, 200, true, name);

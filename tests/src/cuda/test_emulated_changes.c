@@ -2,8 +2,8 @@
  * test_emulated_changes.c - CUDA kernels that change logits, hide keys by steps and add sinks, on
  * the emulator, beside the formulas of heed.h in double precision
  *
- * The formulas are written out here, without the library's steps; packed sequences go through the
- * gates of the laboratory instead. NaN and infinities lie in K, V
+ * The formulas are written out here, without the library's steps; packed sequences and splits that
+ * are spread go through the gates of the laboratory instead. NaN and infinities lie in K, V
  * and operands wherever a key is hidden, and some in V where only some rows see them. Operands end
  * where a page ends that nobody may read.
  *
@@ -509,23 +509,31 @@ static size_t sample_shape(const emulated_change *change)
     return shape;
 }
 
-/* The words of @change, which pack sequences, with as many rows as most of @shape has. */
-static void fit_packed(const emulated_change *change, size_t shape, char spec[512])
+/* A spec of these @sizes with the words of @change. Where these pack sequences, they have most of
+ * the rows that there might be. */
+static void fit_words(const emulated_change *change, const char *sizes, char spec[512])
 {
     const emulated_kernel *kernel = change->config.aligned;
-    const char *at = strstr(change->words, "varlen="), *sizes = shapes[shape].sizes;
+    const char *at = strstr(change->words, "varlen=");
+    if (!at) {
+        snprintf(spec, 512, "%s d%d/%d %s %s", sizes, kernel->dim_qk, kernel->dim_v,
+                 heed_type_name((heed_type)kernel->type), change->words);
+        return;
+    }
     const char *slash = strchr(at, '/'), *end = at + strcspn(at, " ");
     long queries = strtol(strchr(sizes, 's') + 1, NULL, 10);
     long keys = strtol(strchr(strchr(sizes, 's'), '/') + 1, NULL, 10);
-    queries = strtol(at + 7, NULL, 10) > 0 ? 2 * queries * 4 / 5 + 1 : 0;
-    keys = !slash || slash > end || strtol(slash + 1, NULL, 10) > 0 ? 2 * keys * 4 / 5 + 1 : 0;
+    long batch = strtol(sizes + 1, NULL, 10);
+    queries = strtol(at + 7, NULL, 10) > 0 ? batch * queries * 4 / 5 + 1 : 0;
+    keys = !slash || slash > end || strtol(slash + 1, NULL, 10) > 0 ? batch * keys * 4 / 5 + 1 : 0;
     snprintf(spec, 512, "%s d%d/%d %s %.*svarlen=%ld/%ld%s", sizes, kernel->dim_qk, kernel->dim_v,
              heed_type_name((heed_type)kernel->type), (int)(at - change->words), change->words,
              queries, keys, end);
 }
 
-/* Packed sequences are judged by the laboratory: by the gates that need no other problem. */
-static int64_t run_packed(const emulated_change *change, size_t shape)
+/* Packed sequences and spread splits are judged by the laboratory: by the gates that need no other
+ * problem. */
+static int64_t run_gates(const emulated_change *change, const char *sizes, unsigned splits)
 {
     static const char *const kinds[] = { "normal", "needle", "masked" };
     char spec[512];
@@ -536,7 +544,7 @@ static int64_t run_packed(const emulated_change *change, size_t shape)
     for (size_t i = 0; i < LAB_GATES; i++)
         if (lab_gate_at(i)->property)
             options.gates &= ~(1U << i);
-    fit_packed(change, shape, spec);
+    fit_words(change, sizes, spec);
     if (heed_problem_parse(&problem, spec) != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -544,11 +552,12 @@ static int64_t run_packed(const emulated_change *change, size_t shape)
         lab_report report;
         emulated it = { .config = &change->config,
                         .changes = true,
-                        .splits = change->config.aligned->combine ? shapes[shape].splits : 1 };
+                        .splits = splits,
+                        .spread = strstr(change->name, "spread") != NULL };
         const lab_subject subject = emulated_subject(&it);
         if (lab_case_absent(&problem, inputs))
             continue;
-        options.seed = shape + 1;
+        options.seed = strlen(sizes);
         assert_int_equal(lab_verify_problem(&problem, inputs, &subject, &options, NULL, &report),
                          HEED_OK);
         if (report.outcome == LAB_PASS && !it.stopped)
@@ -562,12 +571,26 @@ static int64_t run_packed(const emulated_change *change, size_t shape)
     return wrong;
 }
 
+/* Sizes with one block of rows, for kernels that spread keys over so many places a sequence. */
+static const struct {
+    const char *sizes;
+    unsigned splits;
+} spread_shapes[SHAPES] = {
+    { "b40 h4/2 s3/90", 2 }, { "b3 h6/1 s5/600", 3 }, { "b2 h6/2 s9/592", 8 },
+    { "b5 h2/1 s1/2", 2 },   { "b33 h2 s2/64", 4 },   { "b1 h6/2 s7/384", 5 },
+};
+
 static int64_t run_one(const emulated_change *change, size_t shape)
 {
     scene s;
     lab_needs needs;
+    if (strstr(change->name, "spread"))
+        return spread_shapes[shape].sizes
+                   ? run_gates(change, spread_shapes[shape].sizes, spread_shapes[shape].splits)
+                   : 0;
     if (strstr(change->words, "varlen="))
-        return run_packed(change, shape);
+        return run_gates(change, shapes[shape].sizes,
+                         change->config.aligned->combine ? shapes[shape].splits : 1);
     open_scene(&s, change, shape);
     expect(&s);
     emulated it = { .config = &change->config,
@@ -625,7 +648,8 @@ static void test_programs_fit(void **state)
         for (size_t shape = 0; shape < SHAPES; shape++) {
             scene s;
             char path[512];
-            if (!fits(change, shape) || strstr(change->words, "varlen="))
+            if (!fits(change, shape) || strstr(change->words, "varlen=") ||
+                strstr(change->name, "spread"))
                 continue;
             open_scene(&s, change, shape);
             size_t length = heed_cuda_print_program(&s.problem, text, sizeof text);
