@@ -46,6 +46,6 @@ if(TARGET heed_cli)
         set(configs --configs all --once --quick --threads 5 "b1 h2/1 s150/300 d40 bf16 causal=br"
             "b1 h4/1 s1/3000 d64 f16")
         heed_verify(configs ${configs} "b2 h2 s131 d33 f32" "b1 h1 s700/513 d80 bf16")
-        heed_verify(configs_sample ${configs} "b1 h2 s131 d33 f32")
+        heed_verify(configs_sample ${configs} "b1 h1 s131 d33 f32")
     endif()
 endif()
