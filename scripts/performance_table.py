@@ -61,7 +61,7 @@ def rows_with(path, worded):
 
 
 def newest(benchmarks):
-    """Yields the records of each device's newest date; one on which nothing but words was timed is none."""
+    """Yields the records of each device's newest date. One on which nothing but words was timed does not count."""
     for device in sorted({path.parent.parent for path in benchmarks.glob("*/*/*.json")}):
         dates = sorted({path.parent for path in device.glob("*/*.json")}, reverse=True)
         plain = [date for date in dates if any(rows_with(path, False) for path in date.glob("*.json"))]

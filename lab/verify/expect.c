@@ -180,7 +180,7 @@ static void join_tie(row_tie *tie, lab_number t, const key_facts *it, const doub
     tie->held += square(it->weight) * (1 + fmin(squares, most)) * distance;
 }
 
-/* @t is the logit of the key; what the error of one that is tied does to O is in the tie. */
+/* @t is the logit of the key. The tie has the effect on O of the error of one that is tied. */
 static void add_key(row_sums *sums, lab_number t, bool tied, const key_facts *it, const double *o,
                     int64_t dim)
 {

@@ -371,7 +371,7 @@ static void test_budgets_of_rows_with_nan_are_finite(void **state)
 /* Tied rows                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* What to expect of two keys with logits @logit and (1 + @part) times as much; the third is far
+/* Asks about two keys with logits @logit and (1 + @part) times as much; the third is far
  * below. The sink, if there is one, is @sink. */
 static void ask_of_two(question *q, const char *spec, double logit, double part, double sink)
 {
