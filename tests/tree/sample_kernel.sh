@@ -33,4 +33,4 @@ set -- "$cc" -std=gnu17 -Wall -Wextra -Werror -Wno-psabi -D_GNU_SOURCE= -DHEED_X
     -iquote "$folder" -iquote "$folder/cpu" -I"$root/include" -iquote "$root/src" -iquote "$root/src/cpu"
 "$@" -fsyntax-only "$folder/kernel.c"
 "$@" -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -c "$folder/cpu/attn_thin_avx512.c" -o "$folder/sample.o"
-nm "$folder/sample.o" | grep -q ' R heed_thin_avx512$'
+nm "$folder/sample.o" | grep -q ' [RD] heed_thin_avx512$'
