@@ -37,7 +37,6 @@ set(seconds
     test_rerun 9
     test_own 9
     test_gates_cuda 9
-    test_measure_noise 9
     test_emulated_far 9
     test_board_forged 9
     verify_features_sample 9
@@ -58,6 +57,7 @@ set(seconds
     test_profile_program 6
     test_sweep 6
     verify_seed_sample 6
+    test_measure_noise 5
     verify_configs_sample 5
     test_emulated_ablated_sample 5
     verify_cpus_sample 5

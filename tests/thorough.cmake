@@ -57,6 +57,7 @@ heed_long(test_gate_rebuild regressions_are_found far_slower_in_no_time device_c
 heed_long(test_gates test_no_gate_is_idle)
 heed_long(test_rerun evolution_meets_it leader_that_will_not_run_loses)
 heed_long(test_insight test_resumed test_tune)
+heed_long(test_measure_noise detectable_difference planted_gain)
 heed_long(test_measure_real same_kernel)
 heed_long(test_own test_duels test_hang)
 heed_long(test_search_trials test_recorded test_rugged)
