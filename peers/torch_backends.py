@@ -63,7 +63,7 @@ def sdpa_mask(torch, problem, backend, device):
             return {"attn_mask": causal_lower_right(queries, keys)}
     if not peer.scores_fit(problem):
         raise peer.Unsupported("the mask, which torch needs written out, would not fit in memory")
-    return {"attn_mask": words.mask(torch_type(torch, problem))}
+    return {"attn_mask": words.mask(torch_type(torch, problem), numbers=backend in ("efficient", "cudnn"))}
 
 
 def causal_lower_right(queries, keys):

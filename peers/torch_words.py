@@ -4,7 +4,7 @@ FlexAttention, and masks written out for scaled_dot_product_attention.
     words = Words(torch, problem, device)
     words.logit(s, batch, head, query, key)     softcap, bias, ALiBi and score, in heed's order
     words.seen(batch, head, query, key)         whether a query sees a key
-    words.mask(dtype)                           both as one mask, where logits only get addends
+    words.mask(dtype, numbers)                  both as one mask, where logits only get addends
 
 Indices are tensors of one element, as FlexAttention has them, or grids that broadcast.
 """
@@ -126,18 +126,28 @@ class Words:
     def changes_logits(self):
         return bool(self.softcap or self.score or {"bias", "slopes"} & set(self.operands))
 
-    def mask(self, dtype):
+    def mask(self, dtype, numbers=False):
         """The words as attn_mask: None, of bool, or of numbers. A bias of the problem's own type
-        stays one; all else is float32, as the products are."""
+        stays one; all else is float32, as the products are.
+
+        With @numbers it is of numbers of @dtype in any case. That is what PyTorch's fused kernels
+        read: "efficient" refuses another type, and "cudnn" reads its bytes as if they were of
+        @dtype (pytorch pull request 191612). Out of a mask of bool they make numbers in every
+        call, which for "cudnn" are finite in some versions, so that rows that see no key come out
+        as if they saw all (pytorch issue 177842)."""
         torch, problem = self.torch, self.problem
         sizes = (problem.batch, problem.heads_q, problem.seq_q, problem.seq_k)
         grid = [torch.arange(n, device=self.device) for n in sizes]
         grid = [x.reshape([-1 if i == j else 1 for j in range(4)]) for i, x in enumerate(grid)]
         seen = self.seen(*grid)
-        if not self.changes_logits():
-            return None if seen is None else whole(torch, seen, problem)
+        if seen is None and not self.changes_logits():
+            return None
+        if not self.changes_logits() and not numbers:
+            return whole(torch, seen, problem)
         added = self.addend(*grid)
-        if "slopes" in self.operands or added.dtype != dtype:
+        if numbers:
+            added = added.to(dtype) if self.changes_logits() else torch.zeros(1, dtype=dtype, device=self.device)
+        elif "slopes" in self.operands or added.dtype != dtype:
             added = added.float()
         if seen is not None:
             added = torch.where(seen, added, torch.tensor(-math.inf, dtype=added.dtype, device=self.device))

@@ -6,16 +6,20 @@ them of benchmarks/, and draws those of README.md as docs/performance.svg.
     scripts/performance_table.py --check HEED    exits with 1 if they are not what it would write
 
 HEED is the program, such as build/release/cli/heed. A record is what `heed bench --record benchmarks`
-keeps: benchmarks/<device>/<date>/<name>.json. Each device has one table, of its newest date. README.md
-has an excerpt: of the last device the problems of EXCERPT.
+keeps: benchmarks/<device>/<date>/<name>.json. Each device has one table, of its newest date, and one more
+of the problems with words (shapes/words.txt) where records of that date have some: neither's geometric
+means cover rows of the other. README.md has an excerpt: of the last device the problems of EXCERPT, beside
+the means of all of them.
 """
 
 import argparse
+import json
 import pathlib
 import re
 import subprocess
-from xml.sax.saxutils import escape
 import sys
+import tempfile
+from xml.sax.saxutils import escape
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- made by scripts/performance_table.py from benchmarks/: do not edit -->"
@@ -31,7 +35,64 @@ NAMES, FULL, BAR, GAP = 250, 400, 13, 12
 COLOURS = ("#1b6ec2", "#9aa0a8", "#c4c8ce", "#6b717b", "#dcdfe3")
 
 
+# Words of a problem that change logits or hide keys (docs/features.md).
+WORDS = {"window", "chunk", "align", "softcap", "bias", "alibi", "sinks", "starts", "shown", "lengths", "paged",
+         "array", "score", "visible"}
+WORDED = "Words that hide keys or change logits, on "
+RECORDS = "[the records]("
+
+
+def has_words(problem):
+    return any(word.partition("=")[0] in WORDS for word in problem.split())
+
+
+def is_worded(record, problem):
+    """Does the row belong to the table of words? Their lists also have problems without a word, for comparison."""
+    if has_words(problem):
+        return True
+    listed = (ROOT / "shapes" / "words.txt").read_text().splitlines()
+    return problem in listed and any(has_words(row["problem"]) for row in record["rows"] or [])
+
+
+def rows_with(path, worded):
+    """Returns the rows of the record at @path that the table of words has, or the other table."""
+    record = json.loads(path.read_text())
+    return [row for row in record.get("rows") or [] if is_worded(record, row["problem"]) == worded]
+
+
+def newest(benchmarks):
+    """Yields the records of each device's newest date. One on which nothing but words was timed does not count."""
+    for device in sorted({path.parent.parent for path in benchmarks.glob("*/*/*.json")}):
+        dates = sorted({path.parent for path in device.glob("*/*.json")}, reverse=True)
+        plain = [date for date in dates if any(rows_with(path, False) for path in date.glob("*.json"))]
+        yield from (plain or dates)[0].glob("*.json")
+
+
+def part(heed, benchmarks, worded):
+    """Returns the tables that `heed report --brief` makes of the rows with words, or of the others, by the folder
+    of their records."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copies = pathlib.Path(scratch) / benchmarks.name
+        for path in newest(benchmarks):
+            copy, rows = copies / path.relative_to(benchmarks), rows_with(path, worded)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if rows:
+                copy.write_text(json.dumps({**json.loads(path.read_text()), "rows": rows}))
+        text = report(heed, copies)
+    parts = re.split(rf"(?m)^(?=.*{re.escape(RECORDS)})", text)[1:]
+    return {re.search(rf"{re.escape(RECORDS)}([^)]*)", block)[1]: block.strip() + "\n\n" for block in parts}
+
+
 def tables(heed, benchmarks):
+    """Returns all tables as Markdown, and the last one without words; "" of each if there is none."""
+    plain, worded = part(heed, benchmarks, False), part(heed, benchmarks, True)
+    text = ""
+    for folder in [*plain, *(folder for folder in worded if folder not in plain)]:
+        text += plain.get(folder, "") + (WORDED + worded[folder] if folder in worded else "")
+    return text, list(plain.values())[-1] if plain else ""
+
+
+def report(heed, benchmarks):
     """Returns the Markdown that `heed report --brief` makes of the records; "" without any."""
     if not any(benchmarks.glob("*/*/*.json")):
         return ""
@@ -44,16 +105,19 @@ def tables(heed, benchmarks):
 
 
 def excerpt(text):
-    """Returns the last table with no other problems than those of EXCERPT."""
+    """Returns the table with no other problems than those of EXCERPT."""
     kept, in_body = [], False
     for line in text.splitlines(keepends=True):
-        if "[the records](" in line:
-            kept = []
         row = in_body and line.startswith("|")
         if not row or line.split("|")[1].strip() in EXCERPT:
             kept.append(line)
         in_body = row or line.startswith("|---")
     return "".join(kept)
+
+
+def rows_of(text):
+    """Returns how many problems the table has, over all of which its means are."""
+    return sum(line.startswith("|") for line in text.splitlines()) - 3
 
 
 def cells(line):
@@ -94,12 +158,15 @@ def picture(text):
     return head + "\n".join(parts) + "\n</svg>\n"
 
 
-def update(page, text, benchmarks, check):
-    """Writes @text between the markers of @page, or with @check ends if it is not there."""
+def update(page, text, benchmarks, check, rows=0):
+    """Writes @text between the markers of @page, or with @check ends if it is not there. A sentence ahead of it that
+    says over how many rows the means are gets to say @rows."""
     before, found, rest = page.read_text().partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not found or not ended:
         raise SystemExit(f"{page}: lacks the lines\n{BEGIN}\n{END}")
+    if rows > 0:
+        before = re.sub(r"(means are over all) [0-9]+ rows", rf"\1 {rows} rows", before)
     replace(page, f"{before}{BEGIN}\n\n{text}{END}{after}" if text else f"{before}{BEGIN}\n{END}{after}",
             benchmarks, check)
 
@@ -121,12 +188,12 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="where all of them are")
     args = parser.parse_args()
     benchmarks = args.root / "benchmarks"
-    text = tables(args.heed, benchmarks)
+    text, last = tables(args.heed, benchmarks)
     update(args.root / "docs" / "performance.md", text.replace("](benchmarks/", "](../benchmarks/"),
            benchmarks, args.check)
-    update(args.root / "README.md", excerpt(text), benchmarks, args.check)
-    if text:
-        replace(args.root / "docs" / "performance.svg", picture(excerpt(text)), benchmarks, args.check)
+    update(args.root / "README.md", excerpt(last), benchmarks, args.check, rows_of(last))
+    if last:
+        replace(args.root / "docs" / "performance.svg", picture(excerpt(last)), benchmarks, args.check)
 
 
 if __name__ == "__main__":

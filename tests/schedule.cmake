@@ -9,24 +9,23 @@ set(seconds
     test_rerun_long 130
     verify_grid 110
     verify_edge 85
-    test_evolve_long 75
+    test_evolve_long 80
     laboratory 60
+    test_gate_rebuild_long 50
     dist_build 40
     make_run 30
     verify_cpus 28
     test_evolve 27
     test_emulated_changes 27
     test_emulated_ablated 25
-    test_gate_rebuild 25
     verify_configs 24
-    test_gate_rebuild_long 22
     test_gate 22
     verify_seed 20
     selftest 20
     test_tune 18
     valgrind_test_cuda_device 18
     test_tune_long 16
-    test_emulated_kernels_sample 14
+    test_gate_rebuild 14
     test_gate_long 14
     test_own_long 14
     test_insight_long 14
@@ -35,17 +34,15 @@ set(seconds
     test_insight 10
     test_measure_real_long 10
     test_record_damage 10
-    verify_configs_sample 10
     test_rerun 9
     test_own 9
     test_gates_cuda 9
-    test_measure_noise 9
     test_emulated_far 9
     test_board_forged 9
     verify_features_sample 9
     predicted_table 9
+    test_emulated_kernels_sample 8
     test_configs_sample 8
-    test_emulated_ablated_sample 8
     make_run_sample 8
     verify_edge_sample 8
     test_bench 8
@@ -60,6 +57,9 @@ set(seconds
     test_profile_program 6
     test_sweep 6
     verify_seed_sample 6
+    test_measure_noise 5
+    verify_configs_sample 5
+    test_emulated_ablated_sample 5
     verify_cpus_sample 5
     test_ablate 5)
 set(two_cpus dist_build laboratory make_run selftest test_configs test_configs_sample test_emulated_ablated

@@ -13,6 +13,7 @@
 #include "lab/tensor/random.h"
 #include "lab/verify/logit.h"
 #include "lab/verify/reference.h"
+#include "lab/verify/rounding.h"
 
 #define ROWS_MIN 4
 
@@ -100,12 +101,29 @@ typedef struct row_scratch {
 typedef struct row_model {
     double o;
     double lse;
+    bool tied; /* logits are: as in row_tie, with */
+    double reach;
+    double above; /* how far the LSE may be beyond its error, as they are */
     int64_t seen; /* keys */
     double more;  /* what decisions in doubt do to the row: as in row_sums */
     double less;
     double moved;
     bool doubtful; /* no errors are known */
 } row_model;
+
+#define SINK (-1)
+
+/* Logits of a row any of which may be the highest, if there are two of them: see the head of
+ * expect.h. The sink is one of them, with the value 0. */
+typedef struct row_tie {
+    lab_number top; /* the highest one, */
+    int64_t key;    /* and whose it is; SINK */
+    int64_t members;
+    double reach;   /* the farthest that a member's value is from o */
+    double highest; /* that a member may be */
+    double free;    /* the sum of p^2 (1 + r^2) |v - o|^2 over the members, */
+    double held;    /* and with errors of 1 at most */
+} row_tie;
 
 /* Sums over the keys of a row. */
 typedef struct row_sums {
@@ -119,89 +137,9 @@ typedef struct row_sums {
     double more;     /* and of what they add to it, */
     double less;     /* and take off, */
     bool doubtful;   /* or that is not known */
+    row_tie tie;
     double absolute[HEED_DIM_MAX];
 } row_sums;
-
-/* How a sum of products is rounded: after so many of them, to this type. */
-typedef struct sum_rounding {
-    int64_t block;
-    heed_type type;
-} sum_rounding;
-
-static sum_rounding rounding_of(const heed_problem *problem)
-{
-    if (problem->accumulate == HEED_ACC_F16)
-        return (sum_rounding){ .block = LAB_HALF_BLOCK, .type = HEED_F16 };
-    return (sum_rounding){ .block = 1, .type = HEED_F32 };
-}
-
-/* Square of the unit roundoff of sums, in that of float32. */
-static double rounding_square(const heed_problem *problem)
-{
-    return square(lab_type_unit(rounding_of(problem).type) / lab_type_unit(HEED_F32));
-}
-
-static int64_t rounding_count(const heed_problem *problem, int64_t terms)
-{
-    int64_t block = rounding_of(problem).block;
-    return (terms + block - 1) / block;
-}
-
-/* Partial sums of a sum whose terms come one after the other. */
-typedef struct partial_sums {
-    double terms;
-    double sum;
-    double squares; /* of the terms */
-    double ordered; /* of the partial sums, in the order of the terms */
-} partial_sums;
-
-static void add_term(partial_sums *sums, double term)
-{
-    sums->terms++;
-    sums->sum += term;
-    sums->squares += square(term);
-    sums->ordered += square(sums->sum);
-}
-
-/* The sum of the squares of the partial sums, each of which is rounded: in the order of the terms
- * or in the mean over all orders, whichever is larger. */
-static double rounded_squares(const partial_sums *sums)
-{
-    double mean = (sums->terms + 1) * (sums->squares / 6 + square(sums->sum) / 3);
-    return fmax(sums->ordered, mean);
-}
-
-/* That of a logit, in float32 units. *@dot becomes the sum. */
-static double partial_squares(const heed_problem *problem, const double *query, const double *key,
-                              double *dot)
-{
-    int64_t block = rounding_of(problem).block, dim = problem->dim_qk;
-    partial_sums sums = { 0 };
-    for (int64_t first = 0; first < dim; first += block) {
-        double term = 0;
-        for (int64_t c = first; c < first + block && c < dim; c++)
-            term += query[c] * key[c];
-        add_term(&sums, term);
-    }
-    *dot = sums.sum;
-    return square((double)problem->scale) * rounded_squares(&sums) * rounding_square(problem);
-}
-
-/* That of the sum of a row's weights in parts of @part keys: what the roundings of a sum of
- * weighted values are worth where the values are alike. */
-static double weight_squares(const double *weights, int64_t keys, int64_t part)
-{
-    partial_sums all = { 0 };
-    double squares = 0;
-    for (int64_t j = 0; j < keys;) {
-        partial_sums open = { 0 };
-        for (int64_t end = j + part; j < end && j < keys; j++)
-            add_term(&open, isfinite(weights[j]) ? weights[j] : 0);
-        squares += rounded_squares(&open);
-        add_term(&all, open.sum);
-    }
-    return squares + rounded_squares(&all);
-}
 
 /* The most of a product that a sum may lose: all of it if it is not a normal number, and a partial
  * sum that is not where sums are so small that it shows. */
@@ -210,11 +148,44 @@ static double flushed_of(double product)
     return product < FLUSHED_SUM ? fmin(product, (double)FLT_MIN) : 0;
 }
 
-/* @squares is partial_squares() of the key. */
-static void add_key(row_sums *sums, double weight, double squares, const double *value,
-                    const double *o, int64_t dim)
+/* Is @t, the logit of @key, one of the tie? */
+static bool is_tied(const row_tie *tie, int64_t key, lab_number t)
 {
-    double norm = 0, distance = 0, flushed = 0;
+    double error = LAB_DOUBT * hypot(tie->top.error, t.error);
+    if (!isfinite(tie->top.value))
+        return false;
+    return key == tie->key || (error > 1 && tie->top.value - t.value <= error);
+}
+
+/* A key, and what is known of it. */
+typedef struct key_facts {
+    lab_row row;
+    int64_t key;
+    double product; /* of query, key and scale */
+    double weight;
+    const double *value;
+} key_facts;
+
+/* @t is the logit of the key. */
+static void join_tie(row_tie *tie, lab_number t, const key_facts *it, const double *o, int64_t dim)
+{
+    double unit = lab_type_unit(HEED_F32), distance = 0;
+    double squares = square(t.error / unit), most = square(1 / unit);
+    for (int64_t c = 0; c < dim; c++)
+        distance += isfinite(o[c]) ? square(it->value[c] - o[c]) : 0;
+    tie->members++;
+    tie->reach = fmax(tie->reach, sqrt(distance));
+    tie->highest = fmax(tie->highest, t.value + LAB_DOUBT * t.error);
+    tie->free += square(it->weight) * (1 + squares) * distance;
+    tie->held += square(it->weight) * (1 + fmin(squares, most)) * distance;
+}
+
+/* @t is the logit of the key. The tie has the effect on O of the error of one that is tied. */
+static void add_key(row_sums *sums, lab_number t, bool tied, const key_facts *it, const double *o,
+                    int64_t dim)
+{
+    double norm = 0, distance = 0, flushed = 0, weight = it->weight;
+    const double *value = it->value;
     for (int64_t c = 0; c < dim; c++) {
         if (!isfinite(o[c]))
             continue;
@@ -224,9 +195,9 @@ static void add_key(row_sums *sums, double weight, double squares, const double 
         flushed += square(flushed_of(weight * fabs(value[c])));
     }
     sums->flushed += weight < (double)FLT_MIN ? 0 : sqrt(flushed);
-    double logit = square(weight) * (1 + squares);
+    double logit = square(weight) * (1 + square(t.error / lab_type_unit(HEED_F32)));
     sums->weighted += square(weight) * norm;
-    sums->shifted += logit * distance;
+    sums->shifted += tied ? 0 : logit * distance;
     sums->logits += sqrt(logit);
     sums->heaviest = fmax(sums->heaviest, weight);
 }
@@ -239,16 +210,34 @@ static double norm(const double *a, int64_t dim)
     return sqrt(sum);
 }
 
-/* The square of a logit's error, in float32 units, after the steps that change it. */
-static double changed_squares(const lab_logits *logits, lab_row row, int64_t j, double dot,
-                              double squares, lab_doubt *doubt)
+/* The logit of two vectors, before the steps that change it. */
+static lab_number product_of(const heed_problem *problem, const double *query, const double *key)
 {
-    double unit = lab_type_unit(HEED_F32);
-    if (!logits->changes)
-        return squares;
-    lab_number t = { (double)logits->problem->scale * dot, unit * sqrt(squares) };
-    t = lab_logits_change(logits, row, j, t, false, doubt);
-    return square(t.error / unit);
+    double dot, squares = lab_rounding_of_logit(problem, query, key, &dot);
+    return (lab_number){ (double)problem->scale * dot, lab_type_unit(HEED_F32) * sqrt(squares) };
+}
+
+/* A tie of the highest logit of the row alone, of its keys and the sink. */
+static row_tie top_of(const lab_logits *logits, const lab_reads *reads, const double *query,
+                      const double *weights)
+{
+    double key[HEED_DIM_MAX];
+    row_tie tie = { .top.value = lab_sink(logits->problem, logits->data, reads->row), .key = SINK };
+    int64_t best = reads->keys.begin;
+    lab_doubt doubt = { 0 };
+    for (int64_t j = reads->keys.begin; j < reads->keys.end; j++)
+        best = weights[j] > weights[best] ? j : best;
+    if (best == reads->keys.end || !(weights[best] > 0))
+        return tie;
+    lab_reads_load(reads, LAB_K, best, key);
+    lab_number t = product_of(logits->problem, query, key);
+    if (logits->changes)
+        t = lab_logits_change(logits, reads->row, best, t, false, &doubt);
+    if (t.value > tie.top.value) {
+        tie.top = t;
+        tie.key = best;
+    }
+    return tie;
 }
 
 /* Keys of less weight than this add nothing. Beside a sink all keys may be light. */
@@ -260,20 +249,11 @@ static double negligible(const heed_problem *problem, const double *weights, lab
     return WEIGHT_NEGLIGIBLE * (lab_has_sinks(problem) ? heaviest : 1);
 }
 
-/* A key, and what is known of it. */
-typedef struct key_facts {
-    lab_row row;
-    int64_t key;
-    double dot;
-    double weight;
-    const double *value;
-} key_facts;
-
 /* The weight of a key with the decisions @doubt taken the other way. */
 static double turned_weight(const lab_logits *logits, const key_facts *it, double lse,
                             lab_doubt *doubt)
 {
-    lab_number t = { (double)logits->problem->scale * it->dot, 0 };
+    lab_number t = { it->product, 0 };
     if (!lab_logits_shows(logits, it->row, it->key, doubt))
         return 0;
     if (logits->changes)
@@ -314,6 +294,9 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
 
     lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
+    sums.tie.top.value = INFINITY;
+    if (isfinite(lse))
+        sums.tie = top_of(&logits, &reads, query, weights);
     for (int64_t j = keys.begin; j < keys.end; j++) {
         lab_doubt doubt = { 0 };
         bool light = !(weights[j] > least), seen = lab_logits_shows(&logits, row, j, &doubt);
@@ -322,22 +305,41 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
             lab_reads_load(&reads, LAB_V, j, value);
             sums.flushed += weights[j] * norm(value, problem->dim_v);
         }
-        if ((!seen && doubt.count == 0 && !doubt.open) || (light && !logits.steps))
+        if (!seen && doubt.count == 0 && !doubt.open)
             continue;
         lab_reads_load(&reads, LAB_K, j, key);
-        double dot, squares = partial_squares(problem, query, key, &dot);
-        if (seen)
-            squares = changed_squares(&logits, row, j, dot, squares, &doubt);
-        if (light && doubt.count == 0 && !doubt.open)
+        lab_number t = product_of(problem, query, key);
+        key_facts it = { row, j, t.value, weights[j], value };
+        if (seen && logits.changes)
+            t = lab_logits_change(&logits, row, j, t, false, &doubt);
+        bool doubted = doubt.count > 0 || doubt.open, tied = seen && is_tied(&sums.tie, j, t);
+        if (light && !doubted && !tied)
             continue;
         lab_reads_load(&reads, LAB_V, j, value);
-        if (doubt.count > 0 || doubt.open)
-            add_doubt(&sums, &logits, &(key_facts){ row, j, dot, weights[j], value }, lse, doubt,
-                      o);
+        if (doubted)
+            add_doubt(&sums, &logits, &it, lse, doubt, o);
+        if (tied)
+            join_tie(&sums.tie, t, &it, o, problem->dim_v);
         if (!light)
-            add_key(&sums, weights[j], squares, value, o, problem->dim_v);
+            add_key(&sums, t, tied, &it, o, problem->dim_v);
     }
     return sums;
+}
+
+/* @norm is that of o, which is how far the value of a sink is from it. */
+static void join_sink(row_tie *tie, double sink, double norm)
+{
+    if (!is_tied(tie, SINK, (lab_number){ sink, 0 }))
+        return;
+    tie->members++;
+    tie->reach = fmax(tie->reach, norm);
+}
+
+/* How much higher the LSE of a tie may be than that of its top, which may be off itself. */
+static double above_top(const row_tie *tie)
+{
+    double top = tie->top.value + LAB_DOUBT * tie->top.error;
+    return fmax(0, tie->highest - top) + log((double)tie->members);
 }
 
 /* The square of what weights may be off together, in float32 units: see the head of expect.h. */
@@ -355,9 +357,9 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
     int64_t keys = seen.end - seen.begin;
     bool half = problem->accumulate == HEED_ACC_F16;
     bool parts = scratch->part < keys;
-    double adding = parts ? weight_squares(weights + seen.begin, keys, scratch->part)
+    double adding = parts ? lab_rounding_of_weights(weights + seen.begin, keys, scratch->part)
                           : (double)keys;
-    double roundings = half ? (double)rounding_count(problem, keys) : adding;
+    double roundings = half ? (double)lab_rounding_count(problem, keys) : adding;
     double norm = 0, absolute = 0;
     for (int64_t c = 0; c < problem->dim_v; c++) {
         norm += isfinite(o[c]) ? square(o[c]) : 0;
@@ -372,14 +374,20 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
     double sink = lab_has_sinks(problem) ? exp(lab_sink(problem, data, row) - lse) : 0;
     sums.shifted += square(sink) * norm; /* a key of value 0 */
     sums.logits += sink;
+    join_sink(&sums.tie, lab_sink(problem, data, row), sqrt(norm));
+    bool tied = sums.tie.members > 1;
+    sums.shifted += tied ? sums.tie.held : sums.tie.free;
     return (row_model){
         .o = MODEL_MARGIN *
              sqrt(element * (norm + sums.weighted) +
-                  single * (rounding_square(problem) * (roundings * norm + absolute) +
+                  single * (lab_rounding_square(problem) * (roundings * norm + absolute) +
                             sums.shifted + common_square(scratch, lse) * norm) +
                   tiny + square(sums.flushed)),
         .lse = MODEL_MARGIN *
                sqrt(single * (square(lse) + square(highest) + adding + square(sums.logits))),
+        .tied = tied,
+        .reach = tied ? sums.tie.reach : 0,
+        .above = tied ? above_top(&sums.tie) : 0,
         .seen = sums.seen,
         .more = sums.more,
         .less = sums.less,
@@ -420,11 +428,13 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
     row_model model = model_row(problem, data, row, scratch, o, expect->lse[i]);
 
     double unit = lab_type_unit(problem->type), single = lab_type_unit(HEED_F32);
-    double o_error = larger(distance(naive, o, expect->dim), model.o);
+    double naive_error = fmax(0, distance(naive, o, expect->dim) - model.reach);
+    double o_error = larger(naive_error, model.o);
     double lse_error = larger(fabs(naive_lse - expect->lse[i]), model.lse);
     bool empty = expect->lse[i] == -INFINITY; /* nothing to round: zeros, exactly */
-    expect->o_budget[i] = empty ? 0 : 2 * o_error + unit * norm(o, expect->dim);
-    expect->lse_budget[i] = empty ? 0 : 2 * lse_error + single * fabs(expect->lse[i]);
+    expect->o_budget[i] = empty ? 0 : 2 * o_error + unit * norm(o, expect->dim) + model.reach;
+    expect->lse_budget[i] = empty ? 0 : 2 * lse_error + single * fabs(expect->lse[i]) + model.above;
+    expect->tied[i] = model.tied;
     if (model.more > 0 || model.less > 0) {
         double rest = 1 - model.less;
         expect->o_budget[i] = (expect->o_budget[i] * (1 + model.more) + model.moved) / rest;
@@ -517,9 +527,11 @@ heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
     expect->lse = calloc((size_t)count + 1, sizeof *expect->lse);
     expect->o_budget = calloc((size_t)count + 1, sizeof *expect->o_budget);
     expect->lse_budget = calloc((size_t)count + 1, sizeof *expect->lse_budget);
+    expect->tied = calloc((size_t)count + 1, sizeof *expect->tied);
 
     heed_status status = HEED_ERR_NO_MEMORY;
-    if (expect->rows && expect->o && expect->lse && expect->o_budget && expect->lse_budget) {
+    if (expect->rows && expect->o && expect->lse && expect->o_budget && expect->lse_budget &&
+        expect->tied) {
         choose_rows(expect, problem, sampling, count);
         status = compute_rows(expect, problem, data, sampling);
         for (int64_t i = 0; i < expect->count && has_expressions(problem); i++)
@@ -574,5 +586,6 @@ void lab_expect_destroy(lab_expect *expect)
     free(expect->lse);
     free(expect->o_budget);
     free(expect->lse_budget);
+    free(expect->tied);
     free(expect);
 }

@@ -35,6 +35,18 @@
  * sum of t and a bias or a slope's term adds |t| + |bias|, steps of expressions add 1 to 4 times
  * their value (expression.h), all in float32 units. A sink is a key with the value 0.
  *
+ * Weights are off in proportion to the error s_j of a logit t_j where that is a small part of 1.
+ * Where it is not, each logit may be the highest one that is as near to the highest, t, as
+ *
+ *     t - t_j <= 4 (s^2 + s_j^2)^(1/2)                         if that is more than 1
+ *
+ * and may have all the weight, or any part of it. If there are two or more, the sink included, the
+ * row is tied: as no mix of their values is farther off, the budget of O grows by the largest |v_j
+ * - o| among them, in place of which e r_j counts as 1 in the model if it is more. That of the LSE
+ * grows by the logarithm of their number, and by how much higher t_j + 4 s_j is than t + 4 s. Such
+ * rows are rare, or else every row of some values is: these pass by other rows alone, and no touch
+ * is looked for in a tied row (sample.h).
+ *
  * Where it is in doubt which way a comparison, floor() or int() of an expression goes, each key j
  * concerned has weights from p_j - a_j to p_j + b_j, over all ways. With A and B their sums, the
  * budget of O becomes
@@ -107,6 +119,7 @@ typedef struct lab_expect {
     double *o_budget;   /* [count]: largest norm of a row's error; of its finite elements alone.
                          * INFINITY: not judged, or weightless */
     double *lse_budget; /* [count] */
+    bool *tied;         /* [count]: rounding decides which key is the heaviest */
 } lab_expect;
 
 /* lab_expect_create() computes what to expect of @problem, normalized, on the q, k and v of @data.

@@ -81,6 +81,10 @@ void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed);
 void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,
                      const char *what);
 
+/* lab_judge_untied() makes @verdict, if it is a pass, one that says nothing where every row of
+ * @expect that is judged is tied: so much is allowed there that little is proved. */
+void lab_judge_untied(lab_verdict *verdict, const lab_expect *expect);
+
 /* lab_note_left_out() adds to a verdict how many rows of @expect are not judged, as an expression
  * is in doubt there. */
 void lab_note_left_out(lab_verdict *verdict, const lab_expect *expect);

@@ -63,6 +63,7 @@ void lab_gate_error(const lab_check *check, lab_verdict *verdict)
             lab_worst_add(&worst, expect->rows[i], error, expect->o_budget[i]);
         }
     lab_judge_worst(verdict, problem, &worst, "row error");
+    lab_judge_untied(verdict, expect);
     lab_note_left_out(verdict, expect);
 }
 

@@ -15,7 +15,7 @@ static void keep_judged(lab_expect *expect)
 {
     int64_t kept = 0, dim = expect->dim;
     for (int64_t i = 0; i < expect->count; i++) {
-        bool judged = isfinite(expect->lse[i]) && isfinite(expect->o_budget[i]);
+        bool judged = isfinite(expect->lse[i]) && isfinite(expect->o_budget[i]) && !expect->tied[i];
         for (int64_t c = 0; c < dim; c++)
             judged = judged && isfinite(expect->o[i * dim + c]);
         if (!judged)
@@ -24,6 +24,7 @@ static void keep_judged(lab_expect *expect)
         expect->lse[kept] = expect->lse[i];
         expect->o_budget[kept] = expect->o_budget[i];
         expect->lse_budget[kept] = expect->lse_budget[i];
+        expect->tied[kept] = false;
         memmove(&expect->o[kept * dim], &expect->o[i * dim], (size_t)dim * sizeof *expect->o);
         kept++;
     }

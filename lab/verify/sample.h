@@ -38,12 +38,13 @@ typedef struct lab_touch {
 
 typedef struct lab_sample {
     heed_problem problem;
-    heed_buffers data;  /* q, k and v as they were: in host memory, the caller's */
-    lab_expect *expect; /* of the tensors as touched; rows that are not judged were left out */
-    lab_expect *base;   /* of the tensors as they were */
-    double **weights;   /* [row][seq_k]: the softmax, of the tensors as they were */
-    double *logits;     /* [seq_k]: scratch */
-    lab_touch undo;     /* what puts the last touch back; index -1: there is none */
+    heed_buffers data; /* q, k and v as they were: in host memory, the caller's */
+    lab_expect
+        *expect; /* of the tensors as touched; rows that are not judged, or tied, were left out */
+    lab_expect *base; /* of the tensors as they were */
+    double **weights; /* [row][seq_k]: the softmax, of the tensors as they were */
+    double *logits;   /* [seq_k]: scratch */
+    lab_touch undo;   /* what puts the last touch back; index -1: there is none */
     int64_t calls;
 } lab_sample;
 
@@ -52,7 +53,7 @@ typedef struct lab_sample {
  * lab_sample_destroy(): touches are written to the tensors that the kernel reads, not to these.
  * Vectors of @problem must not overlap, though batch elements or heads may share them.
  * Returns HEED_OK; HEED_ERR_NO_MEMORY; HEED_ERR_UNSUPPORTED if there is no row that can be judged:
- * one that sees a key, with finite values. On failure *@result is NULL. */
+ * one that sees a key, with finite values, and is not tied. On failure *@result is NULL. */
 heed_status lab_sample_create(lab_sample **result, const heed_problem *problem,
                               const heed_buffers *data, const lab_sampling *sampling);
 

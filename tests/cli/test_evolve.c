@@ -89,27 +89,42 @@ static void assert_parents(void **state)
     assert_true(parents);
 }
 
-/* Killed and interrupted runs go on, to where one that was not would have come. */
-static void test_interruptions(void **state)
+/* Killed and interrupted runs of @trials trials go on, to where one that was not would have come.
+ */
+static void interrupt(void **state, int trials)
 {
-#define LONG                                                                                      \
-    "evolve 'b1 h1 s128/4096 d64 f32' --space cpu_tile -t 2 --trials 18 --duel 0.5 --board i.db " \
-    "--no-verify --no-compare --insights static "
-    static const char line[] = "set -m; for signal in KILL INT; do '" HEED_PROGRAM "' " LONG
-                               "& child=$!; "
-                               "await_trials i.db $((${before:-1} + 1)); before=$n; kill -$signal "
-                               "$child; wait $child; echo $?; done";
+#define LONG                                                                          \
+    "evolve 'b1 h1 s128/4096 d64 f32' --space cpu_tile -t 2 --duel 0.5 --board i.db " \
+    "--no-verify --no-compare --insights static --trials "
+    char line[800], again[300];
+    snprintf(line, sizeof line,
+             "set -m; for signal in KILL INT; do '" HEED_PROGRAM "' " LONG
+             "%d & child=$!; await_trials i.db $((${before:-1} + 1)); before=$n; kill -$signal "
+             "$child; wait $child; echo $?; done",
+             trials);
+    snprintf(again, sizeof again, "heed " LONG "%d --json", trials);
     run_heed_as(state, &way, line, 0, &said);
     if (!strstr(said.out, "130"))
         skip(); /* it was through too soon */
     assert_non_null(strstr(said.err, "goes on from there"));
-    json_t *json = run_heed_json(state, &way, "heed " LONG "--json", 0);
+    json_t *json = run_heed_json(state, &way, again, 0);
     assert_true(json_is_true(json_object_get(json, "resumed")));
     assert_int_equal(integer_of(json, "run"), 1);
     assert_true(integer_of(json, "reused") >= 2);
-    assert_int_equal(integer_of(json, "launched"), 18);
+    assert_int_equal(integer_of(json, "launched"), trials);
     json_decref(json);
     assert_parents(state);
+}
+
+static void test_interruptions(void **state)
+{
+    interrupt(state, 18);
+}
+
+/* So many that several generations follow the interruptions. */
+static void test_long_interruptions(void **state)
+{
+    interrupt(state, 34);
 }
 
 /* A champion that was there from the beginning is ranked by a time that it was not chosen by: one
@@ -446,6 +461,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_long_interruptions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_title, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_plan_is_ranked, open_folder, scratch_close),

@@ -105,6 +105,24 @@ static void far_slower_in_no_time(void **state)
     json_decref(json);
 }
 
+/* The same, beside a library that is compiled in half the time. */
+static void far_slower_than_a_small_library(void **state)
+{
+#define SMALL "HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu HEED_CPU=scalar HEED_BOARD=small.db "
+    const run_heed_way then = { HEED_PLANTED, SMALL "HEED_PLANTED_WELL=1 " };
+    const run_heed_way now = { HEED_PLANTED, SMALL "HEED_PLANTED=750 " };
+    run_heed_must(state, &then,
+                  "heed bench 'b1 h2 s128 d64 f32' --peers none --seconds 0.05 -t 1 --json "
+                  ">small.json && heed board add small.json",
+                  0);
+    json_t *json = run_heed_json(
+        state, &now, "heed gate --seconds 0.01 -t 1 --no-verify --allow-ambiguous --json", 1);
+    const json_t *shape = shape_of(json, "b1");
+    assert_string_equal(text_of(shape, "verdict"), "SLOWER");
+    assert_true(json_is_true(json_object_get(shape, "rebuilt")));
+    json_decref(json);
+}
+
 /* Where the code of that day cannot be had nothing passes. */
 static void what_cannot_be_rebuilt(void **state)
 {
@@ -242,25 +260,42 @@ static void compare_code(const char *kernel, const char *spec, const char *runne
     free(text);
 }
 
-static void device_code_is_the_same(void **state)
+typedef struct compared {
+    const char *kernel, *spec;
+} compared;
+
+static void compare_codes(const compared *cases, size_t count)
 {
-    static const struct {
-        const char *kernel, *spec;
-    } cases[] = {
-        { "fwd_any_sm80_naive", PLAIN },
-        { "fwd_16bit_sm80_mma", PLAIN },
-        { "fwd_16bit_sm80_mma", PLAIN " causal alibi" },
-        { "fwd_16bit_sm90_wgmma", PLAIN " causal alibi" },
-    };
     char runner[PATH_MAX];
     lab_trial_outcome outcome;
     const heed_nvrtc *nvrtc;
-    (void)state;
     if (heed_nvrtc_get(&nvrtc) != HEED_OK)
         skip();
     assert_true(lab_program_find(LAB_RUNNER_CUDA, runner, &outcome));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < count; i++)
         compare_code(cases[i].kernel, cases[i].spec, runner);
+}
+
+static void device_code_is_the_same(void **state)
+{
+    static const compared cases[] = {
+        { "fwd_any_sm80_naive", PLAIN },
+        { "fwd_16bit_sm80_mma", PLAIN " causal alibi" },
+        { "fwd_16bit_sm90_wgmma", PLAIN " causal alibi" },
+    };
+    (void)state;
+    compare_codes(cases, sizeof cases / sizeof *cases);
+}
+
+static void device_code_of_other_problems(void **state)
+{
+    static const compared cases[] = {
+        { "fwd_any_sm80_naive", PLAIN " causal alibi" },
+        { "fwd_16bit_sm80_mma", PLAIN },
+        { "fwd_16bit_sm90_wgmma", PLAIN },
+    };
+    (void)state;
+    compare_codes(cases, sizeof cases / sizeof *cases);
 }
 
 /* Sources of another day: today's with one file changed, or left out. */
@@ -380,9 +415,14 @@ static void launches_are_read_as_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_are_read_as_written),  cmocka_unit_test(refused_sources),
-        cmocka_unit_test(device_sources_of_another_day), cmocka_unit_test(device_code_is_the_same),
-        cmocka_unit_test(regressions_are_found),         cmocka_unit_test(far_slower_in_no_time),
+        cmocka_unit_test(launches_are_read_as_written),
+        cmocka_unit_test(refused_sources),
+        cmocka_unit_test(device_sources_of_another_day),
+        cmocka_unit_test(device_code_is_the_same),
+        cmocka_unit_test(device_code_of_other_problems),
+        cmocka_unit_test(regressions_are_found),
+        cmocka_unit_test(far_slower_in_no_time),
+        cmocka_unit_test(far_slower_than_a_small_library),
         cmocka_unit_test(what_cannot_be_rebuilt),
     };
     return cmocka_run_group_tests(tests, open_board, scratch_close);

@@ -4,15 +4,28 @@
  * Linked with --wrap, so that what is asked of libheed comes here first. It is of another build
  * than the heed beside it, and executes problems of one batch element HEED_PLANTED percent more
  * slowly (25 if that is not set), those of two wrongly, and others as they should be.
+ *
+ * With HEED_PLANTED_WELL it is the program that was well, of one more build, and has sources that
+ * are compiled in half the time: those without vector instructions.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "heed.h"
+#include "lab/build/sources.h"
+#include "lab/trial/compile/library.h"
 
 heed_status __real_heed_execute(const heed_plan *plan, const heed_buffers *buffers);
 heed_status __wrap_heed_execute(const heed_plan *plan, const heed_buffers *buffers);
 const char *__wrap_heed_wisdom_build(void);
+const lab_record_library *__real_lab_build_sources(void);
+const lab_record_library *__wrap_lab_build_sources(void);
+
+static bool is_well(void)
+{
+    return getenv("HEED_PLANTED_WELL") != NULL;
+}
 
 /* Of this thread: what others take of a busy machine is no part of the regression. */
 static double seconds(void)
@@ -39,6 +52,8 @@ static heed_status execute_slowly(const heed_plan *plan, const heed_buffers *buf
 heed_status __wrap_heed_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     int64_t batch = heed_plan_problem(plan)->batch;
+    if (is_well())
+        return __real_heed_execute(plan, buffers);
     if (batch == 1)
         return execute_slowly(plan, buffers);
     heed_status status = __real_heed_execute(plan, buffers);
@@ -49,5 +64,46 @@ heed_status __wrap_heed_execute(const heed_plan *plan, const heed_buffers *buffe
 
 const char *__wrap_heed_wisdom_build(void)
 {
-    return "planted";
+    return is_well() ? "well" : "planted";
+}
+
+/* Appends the line to @to, as it is where nothing is for the instructions of x86 alone. */
+static void add_portable(char *to, const char *line, size_t length)
+{
+    static const char define[] = "-DHEED_X86=1 ";
+    char *end = to + strlen(to), *found;
+    memcpy(end, line, length);
+    end[length] = '\0';
+    if (strstr(end, " -mavx"))
+        *end = '\0';
+    else if ((found = strstr(end, define)))
+        memmove(found, found + strlen(define), strlen(found + strlen(define)) + 1);
+}
+
+/* @recipe without vector instructions. */
+static char *portable_recipe(const char *recipe)
+{
+    char *made = calloc(strlen(recipe) + 1, 1);
+    for (const char *line = recipe; made && *line;) {
+        size_t length = strcspn(line, "\n") + (strchr(line, '\n') != NULL);
+        add_portable(made, line, length);
+        line += length;
+    }
+    return made;
+}
+
+const lab_record_library *__wrap_lab_build_sources(void)
+{
+    static lab_record_library portable;
+    const lab_record_library *all = __real_lab_build_sources();
+    if (!is_well() || portable.files)
+        return is_well() ? &portable : all;
+    lab_record_file *files = calloc(all->count, sizeof *files);
+    for (size_t i = 0; files && i < all->count; i++) {
+        files[i] = all->files[i];
+        if (strcmp(files[i].path, LAB_LIBRARY_RECIPE) == 0)
+            files[i].text = portable_recipe(files[i].text);
+    }
+    portable = (lab_record_library){ .files = files, .count = files ? all->count : 0 };
+    return &portable;
 }

@@ -120,6 +120,9 @@ SAID = (
     ((2, 4, 2, 9, 21, 8, 8), "none", "fa2", "window=5:3 align=br softcap=3", "flash_attn_func"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "fa2", "chunk=8", "it does not know the word chunk of the problem"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "math", "window=5:2", "math"),
+    ((1, 2, 2, 33, 33, 16, 16), "causal=tl", "efficient", "window=5:", "efficient"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "cudnn", "window=5:2", "cudnn"),
+    ((1, 2, 2, 33, 9, 16, 16), "none", "cudnn", "window=3:2", "cudnn"),  # some rows see no key
     ((1, 2, 2, 33, 33, 16, 16), "none", "flash", "window=5:2", "it does not know the word window of the problem"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "flex", "window=5:2", "flex_attention, compiled"),
 )
@@ -134,6 +137,17 @@ def test_slopes(np, peer):
         meaning = {"change": lambda t, p, j: t - slopes * abs(p - j)}
         chosen, remark = try_problem(np, peer, {**problem, "backend": "fa2"}, rows, **meaning)
         check(chosen == "flash_attn_func", remark)
+
+
+def test_masks(np, peer):
+    """ALiBi in a mask of numbers. The fused kernels want them in the type of the problem."""
+    slopes = np.array([0.5, 0.25], np.float32).reshape(1, 2, 1, 1)
+    meaning = {"change": lambda t, p, j: t - slopes * abs(p - j)}
+    for backend in ("math", "efficient", "cudnn"):
+        problem = {**problem_of((1, 2, 2, 33, 33, 16, 16), "causal=tl", "f16", 1, 0.2), "spec": "alibi"}
+        rows = [operand("slopes", "f32", slopes)]
+        chosen, remark = try_problem(np, peer, {**problem, "backend": backend}, rows, **meaning)
+        check(chosen == backend, remark)
 
 
 def open_torch(folder, *paths, **environment):
@@ -172,6 +186,7 @@ def test_libraries(folder):
             got = try_backend(np, peer, backend, {**problem_of(dims, mask, "f16", 3, 0.2), "spec": spec})
             check(got == answer, f"{spec}: {answer!r} expected: {got!r}")
         test_slopes(np, peer)
+        test_masks(np, peer)
         single = problem_of((1, 1, 1, 2, 2, 3, 3), kind="f32")
         tensors = dict.fromkeys("qkv", bytes(24))
         check_error(peer.prepare(tensors, 24, **single, backend="fa3"), "unsupported", "not f32")

@@ -17,6 +17,7 @@ SCRIPT = ROOT / "scripts" / "performance_table.py"
 sys.path.insert(0, str(SCRIPT.parent))
 import performance_table  # noqa: E402, whose folder was unknown before
 
+MEANS = "The means are over all 9 rows of it.\n"
 P1, P2, P3, OLD, BAD = (f"b{n} h8 s512 d64 f16" for n in range(1, 6))
 
 
@@ -50,7 +51,8 @@ def test_table(folder):
     readme, page = folder / "README.md", folder / "docs" / "performance.md"
     page.parent.mkdir()
     for file in (readme, page):
-        file.write_text(f"before\n{performance_table.BEGIN}\nold\n{performance_table.END}\nafter\n")
+        file.write_text("before\n" + MEANS * (file == readme) +
+                        f"{performance_table.BEGIN}\nold\n{performance_table.END}\nafter\n")
     assert run(folder, "--check").returncode == 1
     assert run(folder).returncode == 0
     assert "old" not in readme.read_text() + page.read_text()
@@ -87,6 +89,21 @@ def test_table(folder):
         file.write_text(whole.replace("2.00x", "2.10x"))
         assert run(folder, "--check").returncode == 1, "a figure that was changed by hand"
         file.write_text(whole)
+    # Words have a table of their own, and the problem of their list that has none stands there too.
+    plain, means = page.read_text(), "| geometric mean |  | 4.00x | 0.50x |"
+    write(folder, "2026-01-02", "words.json", "12:00:00",
+          row(f"{P1} causal window=9:", 1e-5, match("flex", 3e-5, 3.0)),
+          row("b1 h16 s2048 d64 bf16", 1e-5, match("flex", 27e-5, 27.0)))
+    assert run(folder).returncode == 0
+    whole = page.read_text()
+    assert plain.partition(performance_table.END)[0].strip() in whole and whole.count(means) == 1
+    words = whole.partition(performance_table.WORDED)[2]
+    assert "| problem | heed: time, TFLOP/s | flex |" in words and "| geometric mean |  | 9.00x |" in words
+    assert f"| {P1} |" not in words and "window" not in whole.partition(performance_table.WORDED)[0]
+    assert readme.read_text() == short and run(folder, "--check").returncode == 0
+    write(folder, "2026-01-03", "plain.json", "12:00:00", row(P1, 1e-5, match("x", 2e-5, 2.0)))
+    assert run(folder).returncode == 0 and "window" not in page.read_text(), "words of an older date"
+    assert "over all 1 rows of it" in readme.read_text()
     readme.write_text("no markers")
     assert "lacks the lines" in run(folder).stderr
 

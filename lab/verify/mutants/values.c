@@ -215,6 +215,37 @@ static void alone_above_60(mutant_row *r)
         r->o[c] = mutant_v_at(r, top, c);
 }
 
+/* Logits so huge that errors of float32 are many times 1, and two of them as near to each other as
+ * errors of 12 bits are. */
+static bool seems_tied(mutant_row *r)
+{
+    float most = -INFINITY, next = -INFINITY;
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++) {
+        next = fmaxf(next, fminf(most, r->s[j]));
+        most = fmaxf(most, r->s[j]);
+    }
+    return fabsf(most) > 0x1p30F && most - next < fabsf(most) * 0x1p-12F;
+}
+
+static void ties_are_zero(mutant_row *r)
+{
+    bool tied = seems_tied(r);
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v && tied; c++)
+        r->o[c] = 0;
+}
+
+/* Logits of 12 bits are good enough, where they are huge: the highest two become one. */
+static void huge_of_12_bits(mutant_row *r)
+{
+    bool tied = seems_tied(r);
+    float high = mutant_highest(r->s, r->keys);
+    for (int64_t j = 0; j < r->keys && tied; j++)
+        r->s[j] = high - r->s[j] < fabsf(high) * 0x1p-12F ? high : r->s[j];
+    mutant_finish(r);
+}
+
 /* Do all logits lie within less than @span, and are there some? */
 static bool lie_within(const mutant_row *r, float span)
 {
@@ -455,6 +486,10 @@ const lab_mutant lab_mutants_values[] = {
     { .name = "small-is-equal", .does = "averages where logits differ by less than a 64th", .behaviour.row = small_is_equal,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
     { .name = "alone-above-60", .does = "takes the highest key alone where its logit is above 60", .behaviour.row = alone_above_60,
+      .spec = SPEC, .inputs = "sizes", .gate = "error" },
+    { .name = "ties-are-zero", .does = "gives 0 where the highest two logits are huge and nearly equal", .behaviour.row = ties_are_zero,
+      .spec = SPEC, .inputs = "sizes", .gate = "error" },
+    { .name = "huge-of-12-bits", .does = "rounds huge logits to 12 bits", .behaviour.row = huge_of_12_bits,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
     { .name = "low-is-equal", .does = "averages where every logit is below -100", .behaviour.row = low_is_equal,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },

@@ -367,6 +367,74 @@ static void test_budgets_of_rows_with_nan_are_finite(void **state)
     done(&q);
 }
 
+/* -------------------------------------------------------------------------- */
+/* Tied rows                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* Asks about two keys with logits @logit and (1 + @part) times as much; the third is far
+ * below. The sink, if there is one, is @sink. */
+static void ask_of_two(question *q, const char *spec, double logit, double part, double sink)
+{
+    const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .own = true };
+    const double keys[] = { 1, 1 + part, logit > 0 ? 0.5 : 2 };
+    ask(q, spec, "normal", 1, 1);
+    lab_expect_destroy(q->expect);
+    lab_element_set(HEED_F32, lab_values_data(&q->values, LAB_Q), 0, logit);
+    for (int64_t j = 0; j < 3; j++)
+        lab_element_set(HEED_F32, lab_values_data(&q->values, LAB_K), j, keys[j]);
+    if (q->values.problem.sinks.type)
+        lab_data_set(HEED_DATA_F32, lab_values_data(&q->values, LAB_SINKS), 0, sink);
+    heed_buffers data = lab_values_buffers(&q->values);
+    assert_int_equal(lab_expect_create(&q->expect, &q->values.problem, &data, &sampling), HEED_OK);
+}
+
+/* How far the values of key @j are from what is expected. */
+static double away(const question *q, int64_t j)
+{
+    double difference[8];
+    for (int64_t c = 0; c < 8; c++)
+        difference[c] = lab_element_get(HEED_F32, lab_values_data(&q->values, LAB_V), j * 8 + c) -
+                        q->expect->o[c];
+    return norm(difference, 8);
+}
+
+static void test_either_key_of_a_tie_may_win(void **state)
+{
+    static const struct {
+        double logit, part;
+        bool tied;
+    } cases[] = {
+        { 0x1p90, 0x1p-23, true },   { 0x1p40, 0x1p-22, true },  { 0x1p40, 0, true },
+        { -0x1p60, 0x1p-23, true },  { 0x1p90, 0x1p-20, false }, { 0x1p40, 0x1p-12, false },
+        { -0x1p60, 0x1p-20, false }, { 0x1p16, 0x1p-22, false }, { 0x1p10, 0, false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        question q;
+        ask_of_two(&q, "b1 h1 s1/3 d1/8 f32 scale=1", cases[i].logit, cases[i].part, 0);
+        double size = norm(q.expect->o, 8), budget = q.expect->o_budget[0];
+        double least = fmin(away(&q, 0), away(&q, 1)), most = fmax(away(&q, 0), away(&q, 1));
+        if (q.expect->tied[0] != cases[i].tied)
+            fail_msg("case %zu is%s tied", i, cases[i].tied ? " not" : "");
+        assert_true((most <= budget) == cases[i].tied); /* and no more than that */
+        assert_true(budget < (cases[i].tied ? most + 3 * least : 0.1 * most) + 1e-5 * size);
+        done(&q);
+    }
+}
+
+/* A sink is tied like a key of value 0. */
+static void test_a_sink_may_be_tied(void **state)
+{
+    const double sinks[] = { 0x1p40, 0x1p40 + 0x1p17, 0x1p40 + 0x1p20 };
+    for (int i = 0; i < 3; i++) {
+        question q;
+        ask_of_two(&q, "b1 h1 s1/3 d1/8 f32 scale=1 sinks", 0x1p40, -0x1p-10, sinks[i]);
+        assert_int_equal(q.expect->tied[0], i < 2);
+        assert_true(norm(q.expect->o, 8) <= q.expect->o_budget[0]);
+        assert_true((away(&q, 0) <= q.expect->o_budget[0]) == (i < 2));
+        done(&q);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +452,8 @@ int main(void)
         cmocka_unit_test(test_weightless_rows_in_half_precision),
         cmocka_unit_test(test_weights_may_be_made_of_the_lse),
         cmocka_unit_test(test_budgets_of_rows_with_nan_are_finite),
+        cmocka_unit_test(test_either_key_of_a_tie_may_win),
+        cmocka_unit_test(test_a_sink_may_be_tied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,6 +136,30 @@ static void test_normal_values_show_nothing(void **state)
     assert_true(tried > 20);
 }
 
+/* Where rounding decides every row the error of none proves anything. */
+static void test_tied_rows_are_no_pass(void **state)
+{
+    static const struct {
+        const char *inputs;
+        lab_outcome outcome;
+    } cases[] = { { "equal", LAB_SKIP }, { "normal", LAB_PASS }, { "sizes", LAB_PASS } };
+    lab_verify_options options = lab_verify_standard();
+    lab_actor *actor = lab_actor_create(&lab_control_at(0)->behaviour);
+    const lab_subject subject = lab_actor_subject(actor);
+    size_t error = lab_gate_index("error");
+    heed_problem problem;
+    lab_report report;
+    options.gates = (uint32_t)1 << error;
+    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s16 d8 f32 scale=1e12"), HEED_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(lab_verify_problem(&problem, lab_inputs_find(cases[i].inputs), &subject,
+                                            &options, NULL, &report),
+                         HEED_OK);
+        assert_int_equal(report.verdicts[error].outcome, cases[i].outcome);
+    }
+    lab_actor_destroy(actor);
+}
+
 /* Gives a number in a row without weight, where Q lies at an odd address alone. */
 static void careless_where_odd(mutant_row *r)
 {
@@ -372,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_a_gate_alone_kills),
         cmocka_unit_test(test_no_gate_is_idle),
         cmocka_unit_test(test_normal_values_show_nothing),
+        cmocka_unit_test(test_tied_rows_are_no_pass),
         cmocka_unit_test(test_unaligned_tensors_and_rows_without_weight),
         cmocka_unit_test(test_only_what_is_asked_for),
         cmocka_unit_test(test_mutants_are_killed_in_a_mirror),

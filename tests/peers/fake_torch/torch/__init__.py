@@ -29,9 +29,22 @@ class Tensor:
         self.shape = array.shape
         self.nbytes = array.nbytes
 
-    def to(self, _device):
-        return self
+    def to(self, where):
+        return self if isinstance(where, str) else Tensor(self.array.astype(where))
 
+    def float(self):
+        return self.to(float32)
+
+    def __abs__(self):
+        return Tensor(abs(self.array))
+
+    def __rsub__(self, other):
+        return Tensor(other - self.array)
+
+    def squeeze(self):
+        return Tensor(self.array.squeeze())
+
+    dtype = property(lambda self: self.array.dtype)
     cpu = clone = lambda self: self
 
     def numel(self):
@@ -64,8 +77,8 @@ class Tensor:
         return Tensor(self.array[tuple(getattr(part, "array", part) for part in parts)])
 
 
-for name in ("mod", "floordiv", "add", "sub", "ge", "le", "and"):
-    calculate = getattr(operator, f"__{name}__")
+for name in ("mod", "floordiv", "add", "radd", "sub", "mul", "ge", "le", "and"):
+    calculate = getattr(operator, f"__{name.removeprefix('r')}__")
     setattr(
         Tensor,
         f"__{name}__",
@@ -77,8 +90,12 @@ def frombuffer(data, dtype):
     return Tensor(np.frombuffer(data, dtype))
 
 
-def tensor(values, device):
-    return Tensor(np.array(values))
+def tensor(values, device, dtype=None):
+    return Tensor(np.array(values, dtype))
+
+
+def where(mask, a, b):
+    return Tensor(np.where(mask.array, a.array, b.array).astype(a.array.dtype))
 
 
 def arange(count, device):
@@ -88,8 +105,8 @@ def arange(count, device):
 broadcast_shapes = np.broadcast_shapes
 
 
-def zeros(*shape, device):
-    return Tensor(np.zeros(shape, np.float32))
+def zeros(*shape, device, dtype=np.float32):
+    return Tensor(np.zeros(shape, dtype))
 
 
 def device(name):
@@ -169,8 +186,9 @@ def compute(q, k, v, scale, mask, softcap, bias, out):
     logits = np.einsum("bhid,bhjd->bhij", q.astype(float), k.astype(float)) * scale
     logits = (softcap * np.tanh(logits / softcap) if softcap else logits) + bias
     logits = np.where(mask, logits, -np.inf) if mask is not None else logits
-    weights = np.exp(logits - logits.max(-1, keepdims=True))
-    weights /= weights.sum(-1, keepdims=True)
+    weights = np.exp(logits - np.maximum(logits.max(-1, keepdims=True), -1e30))
+    total = weights.sum(-1, keepdims=True)
+    weights /= np.where(total == 0, 1, total)
     out[...] = np.einsum("bhij,bhjd->bhid", weights, v)
 
 
@@ -184,9 +202,23 @@ def attention(q, k, v, attn_mask=None, is_causal=False, scale=None, enable_gqa=F
     group = q.shape[1] // k.shape[1]
     assert group == 1 or enable_gqa
     k, v = (Tensor(x.array.repeat(group, 1)) for x in (k, v))
-    mask = getattr(attn_mask, "array", None)
-    mask = np.tri(queries, keys, dtype=np.bool_) if is_causal else mask
-    return kernel(q, k, v, scale, mask)
+    mask = as_read(backend, getattr(attn_mask, "array", None), q.array.dtype)
+    if is_causal:
+        mask = np.tri(queries, keys, dtype=np.bool_)
+    if mask is None or mask.dtype == np.bool_:
+        return kernel(q, k, v, scale, mask)
+    return kernel(q, k, v, scale, None, bias=mask.astype(np.float64))
+
+
+def as_read(backend, mask, dtype):
+    """The mask as the real backend reads it."""
+    if mask is None or mask.dtype == dtype or backend == "math":
+        return mask
+    if mask.dtype == np.bool_:
+        return np.where(mask, 0, -65504 if backend == "cudnn" else -np.inf).astype(dtype)
+    if backend == "efficient":
+        refuse("invalid dtype for bias - should match query's dtype")
+    return mask.view(dtype)[..., : mask.shape[-1]]  # of another type, as if it were of this one
 
 
 def launch(run):
