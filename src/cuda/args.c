@@ -57,6 +57,16 @@ static void fill_packed(heed_cuda_args *args, const heed_problem *problem, int64
     args->changes.places = args->blocks > 1 ? (unsigned)(all / rows + problem->batch) : 0;
 }
 
+/* Lengths are thought to be anywhere from none to all keys: all blocks together take half of the
+ * time that they would with all keys, and the last one to end is a long one that begins late.
+ * Predictions leave that half out, so that they are those of equal lengths, the longest. */
+double heed_cuda_unequal(const heed_problem *problem, double rounds)
+{
+    if (!heed_problem_varies_k(problem))
+        return 1;
+    return 1 + 1 / (rounds > 1 ? rounds : 1);
+}
+
 unsigned heed_cuda_item_count(const heed_cuda_args *args)
 {
     unsigned places = args->changes.places;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "attn_mma.h"
+#include "backend.h"
 #include "gpu.h"
 #include "score.h"
 
@@ -199,7 +200,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                                     clocks / (costs->clock_share * gpu->clock),
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = costs->launch - (heed_gpu_overlaps(gpu) ? costs->overlap : 0);
-    if (heed_problem_varies_k(problem) && !heed_mma_spreads(problem, v))
-        seconds *= costs->unequal;
+    seconds *= heed_mma_spreads(problem, v) ? v[SPLITS] / (v[SPLITS] - 0.5)
+                                            : heed_cuda_unequal(problem, blocks / slots);
     return seconds + launch + merge_seconds(problem, gpu, v, all_rows, ceil(blocks / slots));
 }

@@ -45,6 +45,10 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
 /* heed_cuda_divide_by() returns what divides numbers below 2^31 by @value, 1 or more. */
 heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 
+/* heed_cuda_unequal() returns how many times as long blocks take, of which each multiprocessor has
+ * @rounds, where the lengths of batch elements differ. */
+double heed_cuda_unequal(const heed_problem *problem, double rounds);
+
 /* heed_cuda_item_count() returns how many blocks of rows a launch goes through. */
 unsigned heed_cuda_item_count(const heed_cuda_args *args);
 
