@@ -81,6 +81,7 @@ int nvrtcCompileProgram(nvrtc_program *program, int option_count, const char *co
     (void)program;
     (void)option_count;
     (void)options;
+    fake_cuda_controls.compilations++;
     return *complaint() ? NVRTC_COMPILATION : NVRTC_SUCCESS;
 }
 

@@ -163,6 +163,7 @@ static const layer layers[] = {
       { "include/", "lab/base/", "lab/search/", "proposers/" },
       { "curl/curl.h", "jansson.h" } },
     { "proposers/attention.c", true, { "lab/trial/heed_candidate.h" }, { NULL } },
+    { "tools/", true, { "include/", "src/" }, { NULL } },
     { "tests/", true, { "" }, { "jansson.h", "cmocka.h" } },
 };
 
