@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from . import _again, _report
 from ._attention import attend, compute
-from ._errors import HeedError, InvalidError, LostError, UnsupportedError
+from ._errors import ArgumentTypeError, HeedError, InvalidError, LostError, UnsupportedError
 from ._plan import Plan
 from ._report import Report
 
@@ -158,6 +158,12 @@ def _refuse_tangents(*tensors: Optional[Tensor]) -> None:
             )
 
 
+def _require_tensors(own: Tuple[Any, ...]) -> None:
+    for name, x in zip(("query", "key", "value", "out", "attn_mask"), own):
+        if not isinstance(x, Tensor) and (x is not None or name in ("query", "key", "value")):
+            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+
+
 def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
     """(batch, heads, length, dim), without a copy; @lead has the query's dimensions before heads."""
     if x.dim() == 4 and len(lead) < 2:
@@ -229,6 +235,7 @@ def scaled_dot_product_attention(
         if again is not None:
             return again
     own = (query, key, value, None, attn_mask)
+    _require_tensors(own)
     if dropout_p != 0:
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and attn_mask is not None:
