@@ -568,6 +568,13 @@ heed_status heed_jit_build(const heed_build *build, heed_cubin *cubin)
                      build->source ? build->source : "NULL");
 }
 
+bool heed_jit_lacks_compiler(void)
+{
+    const heed_nvrtc *nvrtc;
+    int major, minor;
+    return heed_shipped_compiler(&major, &minor) && heed_nvrtc_get(&nvrtc) != HEED_OK;
+}
+
 void heed_cubin_free(heed_cubin *cubin)
 {
     free(cubin->data);

@@ -63,6 +63,10 @@ heed_status heed_jit_build_text(const heed_build *build, const char *text, heed_
  * library; else what heed_nvrtc_get() does. */
 heed_status heed_jit_ready(void);
 
+/* heed_jit_lacks_compiler() says whether there is code that came with the library and nothing to
+ * compile other code with. */
+bool heed_jit_lacks_compiler(void);
+
 /* heed_jit_pack() makes the code of @build, machine code that is not @fresh, as heed_jit_build()
  * does without what came with the library, and stores it in @folder as what comes with one. What
  * the compiler says of its own time is left out. Returns as heed_jit_build(), HEED_ERR_SYSTEM if it

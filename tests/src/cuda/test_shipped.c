@@ -294,6 +294,17 @@ static int go_alone(void)
     if (heed_plan_create_named(&plan, context, &problem, CONFIG) != HEED_OK)
         return 2;
     heed_plan_destroy(plan);
+    if (heed_plan_create(&plan, context, &problem, HEED_ESTIMATE) != HEED_OK)
+        return 7; /* whatever is best there, one of those that came along will do */
+    char text[4096];
+    heed_plan_explain(plan, text, sizeof text);
+    if (strcmp(heed_plan_name(plan), CONFIG) != 0 || !strstr(text, "-> " CONFIG) ||
+        !strstr(text, "chosen: the best config did not come along, and there is no NVRTC"))
+        return 8;
+    heed_plan_destroy(plan);
+    if (heed_plan_create(&plan, context, &other, HEED_ESTIMATE) != HEED_ERR_DEVICE ||
+        !strstr(heed_message(), "not among the kernels that came with heed"))
+        return 9;
     if (heed_plan_create_named(&plan, context, &other, NAIVE) != HEED_ERR_DEVICE)
         return 3;
     if (!strstr(heed_message(), "not among the kernels that came with heed") ||
