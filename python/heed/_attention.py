@@ -149,10 +149,9 @@ def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operan
         raise InvalidError(f"{name}: shape is {x.shape}, whose last size must be {size}")
     if strides[last] != 1 and size > 1:
         raise InvalidError(f"{name}: elements of the last dimension must be neighbours")
+    strides[last] = 1
     operand.strides = c.Strides(
-        strides.get(c.ALONG_BATCH, 0) if last != c.ALONG_BATCH else 0,
-        strides.get(c.ALONG_QUERY, 0) if last != c.ALONG_QUERY else 0,
-        strides.get(c.ALONG_HEAD, 0) if last != c.ALONG_HEAD else 0,
+        strides.get(c.ALONG_BATCH, 0), strides.get(c.ALONG_QUERY, 0), strides.get(c.ALONG_HEAD, 0)
     )
     return operand
 

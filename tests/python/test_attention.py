@@ -161,6 +161,8 @@ class Attention(Case):
     def test_sinks_and_starts(self):
         q, k, v = self.tensors()
         sinks = self.random.standard_normal(4).astype(np.float32)
+        each = self.random.standard_normal((2, 9)).astype(np.float32)[:, :4]  # of each batch element, rows apart
+        self.near(heed.attention(q, k, v, sinks=each), formula(q, k, v, sinks=each)[0])
         starts = np.minimum(np.arange(37) // 9 * 9, 52).astype(np.int32)
         seen = np.arange(53) >= starts[:, None]
         mine, own = heed.attention(q, k, v, sinks=sinks, starts=starts, return_lse=True)
