@@ -48,7 +48,7 @@ echo "== in a clean environment"
 # Beside the tests there is no source tree, so that the installed package is what they import.
 mkdir -p "$work/tree/tests"
 cp -r "$source/tests/python" "$work/tree/tests/python"
-cp -r "$source/docs" "$work/tree/docs"
+cp -r "$source/docs" "$source/README.md" "$work/tree"
 cd "$work/tree"
 "$work/clean/bin/python" - "$work/clean" <<'END'
 import subprocess, sys
