@@ -3,8 +3,8 @@
 #
 # heed_pack of the build folder BUILD compiles them, for which no GPU is needed. The compiler is the NVRTC that HEED_NVRTC
 # names, else this one of the Python package index, in an environment beside FOLDER: the same sources and the same
-# compiler make the same files. What was compiled stays in a cache beside FOLDER, so that only what has changed is
-# compiled again. About 2 MB of disk for each 20 kernels, and a second of a CPU for each.
+# compiler make the same files. A cache beside FOLDER keeps all code, so that only what has changed is compiled
+# again. Each kernel takes about a second of a CPU.
 set -eu
 build=$1
 folder=$2

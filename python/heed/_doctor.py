@@ -79,8 +79,8 @@ def doctor() -> Findings:
     >>> print(heed.doctor())
 
     Returns:
-        a list of (part, found, text). What is not found has the reason or the remedy as its text: a GPU,
-        for one, need not be there. `heed doctor`, of the command line, looks at more.
+        a list of (part, found, text). The text of a part that is not found is the reason or the remedy: a
+        GPU, for one, need not be there. `heed doctor`, of the command line, looks at more.
     """
     looks: Tuple[Tuple[str, Callable[[], str]], ...] = (
         ("libheed", lambda: f"{c.VERSION}, {c.PATH}"),

@@ -118,17 +118,6 @@ class Problem:
         return float(library.heed_problem_bytes(byref(self._c)))
 
 
-def _path(path: "os.PathLike[str] | str") -> bytes:
-    """The name of a file for C."""
-    try:
-        name = os.fsencode(path)
-    except TypeError:
-        raise ArgumentTypeError(f"path: {type(path).__name__} is no path; pass one") from None
-    if b"\0" in name:
-        raise InvalidError(f"path: {path!r} has a null character; leave it out")
-    return name
-
-
 def _destroy(kind: str, pointer: int, owner: int) -> None:
     """Free a context or a plan, but not a parent's in its child."""
     if os.getpid() == owner:
@@ -236,13 +225,13 @@ class Context:
     def load_wisdom(self, path: "os.PathLike[str] | str") -> Tuple[int, int]:
         """The same from a file."""
         taken, skipped = c_size_t(), c_size_t()
-        name = _path(path)
+        name = _values.path(path)
         check(library.heed_wisdom_load(self._open(), name, byref(taken), byref(skipped)))
         return taken.value, skipped.value
 
     def save_wisdom(self, path: "os.PathLike[str] | str") -> None:
         """Write all wisdom to a file, which is replaced as a whole."""
-        check(library.heed_wisdom_save(self._open(), _path(path)))
+        check(library.heed_wisdom_save(self._open(), _values.path(path)))
 
     def forget_wisdom(self) -> None:
         """Drop all wisdom."""

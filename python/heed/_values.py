@@ -4,6 +4,7 @@ name nothing."""
 from __future__ import annotations
 
 import operator
+import os
 from typing import Any, Optional, Tuple
 
 from ._errors import ArgumentTypeError, InvalidError
@@ -26,6 +27,17 @@ def text(name: str, value: Any) -> bytes:
 def text_or_none(name: str, value: Any) -> Optional[bytes]:
     """The same, or None."""
     return None if value is None else text(name, value)
+
+
+def path(value: Any) -> bytes:
+    """The name of a file for C."""
+    try:
+        name = os.fsencode(value)
+    except TypeError:
+        raise ArgumentTypeError(f"path: {type(value).__name__} is no path; pass one") from None
+    if b"\0" in name:
+        raise InvalidError(f"path: {value!r} has a null character; leave it out")
+    return name
 
 
 def integer(name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -> int:

@@ -103,7 +103,7 @@ _register()
 
 
 def _view(name: str, x: Any) -> View:
-    """What is known of an array while a function is traced."""
+    """An array of a function that is traced: all but its elements."""
     dtype = _TYPES.get(str(x.dtype))
     if dtype is None:
         raise ArgumentTypeError(

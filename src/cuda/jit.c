@@ -184,7 +184,7 @@ static heed_cache_part part_of(const char *text)
     return (heed_cache_part){ text, strlen(text) };
 }
 
-/* The compiler, as part of a key; what came with the library is not asked for it. */
+/* The compiler, as part of a key, which those of the library's folder leave out. */
 static void name_compiler(const jit_job *job, char text[96])
 {
     if (job->nvrtc)
@@ -408,7 +408,7 @@ static void store(const heed_cubin *cubin)
     heed_cache_store(cubin->key, &entry); /* without it the next process compiles again */
 }
 
-/* Finds the compiler. What came with the library may make up for it, but has not the code. */
+/* Finds the compiler. The library's folder may make up for it, but lacks the code. */
 static heed_status find_compiler(jit_job *job)
 {
     int major, minor;

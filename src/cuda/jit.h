@@ -68,9 +68,9 @@ heed_status heed_jit_ready(void);
 bool heed_jit_lacks_compiler(void);
 
 /* heed_jit_pack() makes the code of @build, machine code that is not @fresh, as heed_jit_build()
- * does without what came with the library, and stores it in @folder as what comes with one. What
- * the compiler says of its own time is left out. Returns as heed_jit_build(), HEED_ERR_SYSTEM if it
- * could not be stored; @cubin has the key that it is stored with. */
+ * does without what came with the library, and stores it in @folder as what comes with one. The
+ * compiler's words about its own time are left out. Returns as heed_jit_build(), HEED_ERR_SYSTEM if
+ * it could not be stored; @cubin has the key that it is stored with. */
 heed_status heed_jit_pack(const heed_build *build, const char *folder, heed_cubin *cubin);
 
 void heed_cubin_free(heed_cubin *cubin);

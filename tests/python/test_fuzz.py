@@ -41,7 +41,7 @@ def cases(share):
         suppress_health_check=list(HealthCheck))(test))
 
 
-# ---- What is drawn -------------------------------------------------------------------------------
+# ---- Drawing -------------------------------------------------------------------------------
 
 GOOD = {"q": (2, 5, 4, 8), "k": (2, 7, 2, 8), "v": (2, 7, 2, 16), "out": (2, 5, 4, 16)}
 OPERANDS = {"bias": (2, 4, 5, 7), "mask": (2, 4, 5, 7), "slopes": (4,), "sinks": (2, 4), "starts": (2, 5),
@@ -147,7 +147,7 @@ ARRAYS = st.sampled_from((
     {"a": np.zeros(0, np.int32)}, {c: np.zeros(3, np.float32) for c in "abcde"}))
 
 
-# ---- What must come of it ------------------------------------------------------------------------
+# ---- Judging ------------------------------------------------------------------------
 
 KINDS = (heed.InvalidError, heed.ArgumentTypeError, heed.UnsupportedError, heed.CorruptError)
 
