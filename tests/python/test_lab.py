@@ -53,7 +53,7 @@ class Lab(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "board.db"
             wisdom = pathlib.Path(folder) / "heed.wisdom"
-            rows = lab.tune(SPEC, seconds=20, peers="none", board=path, wisdom=wisdom, insights="none", trials=3,
+            rows = lab.tune(SPEC, seconds=600, peers="none", board=path, wisdom=wisdom, insights="none", trials=3,
                             rivals=0.02, duel=0.05)  # ends after 3 trials
             self.flat(rows, ("problem", "champion", "best", "improved", "before_p50"))
             self.assertEqual(rows[0]["problem"], SPEC)
