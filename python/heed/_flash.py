@@ -348,7 +348,6 @@ def attend_cache(
         if cache.rotary_cos is not None and cache.rotary_sin is not None:
             turn = (cache.rotary_cos, cache.rotary_sin)
             begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
-            begin = begin if starts is None else begin - starts
             steps = torch.arange(max(new, q.shape[1]), device=q.device)
             places = begin.view(-1, 1) + steps
             local = words.causal or _window(words) != (None, None)

@@ -288,6 +288,18 @@ class Caches(Case):
             self.near(o[b:b + 1], formula(self.q[b:b + 1], k[at:at + 1, :n + 3], v[at:at + 1, :n + 3], causal=True)[0])
         self.assertTrue(torch.equal(k[1], self.k[1]))
 
+    def test_leftpad_turns_nothing(self):
+        """Positions of the rotary embedding are those in the cache."""
+        angle = torch.rand(60, 8, device=DEVICE) * 6
+        pad = torch.tensor([2, 5], dtype=torch.int32, device=DEVICE)
+        caches = []
+        for leftpad in (None, pad):
+            k, v = self.k.clone(), self.v.clone()
+            flash_attn.flash_attn_with_kvcache(self.q, k, v, self.new_k, self.new_v, angle.cos(), angle.sin(),
+                                               self.lengths, cache_leftpad=leftpad, causal=True)
+            caches.append(k)
+        self.assertTrue(torch.equal(*caches))
+
     def test_leftpad(self):
         pad = torch.tensor([2, 5], dtype=torch.int32, device=DEVICE)
         for words in ({"causal": True}, {}):

@@ -38,7 +38,7 @@ esac
 "$work/wheel/env/bin/python" - "$1" <<'END'
 import sys, zipfile
 names = set(zipfile.ZipFile(sys.argv[1]).namelist())
-wanted = {"heed/__init__.py", "heed/py.typed", "heed/libheed.so", "heed/heed_call.so", "heed/cubins/compiler"}
+wanted = {"heed/__init__.py", "heed/py.typed", "heed/libheed.so", "heed/heed_call.so", "heed/heed_jax.so", "heed/cubins/compiler"}
 assert wanted <= names, wanted - names
 assert not [name for name in names if not name.startswith(("heed/", "heed_attention-"))], names
 END
