@@ -400,13 +400,31 @@ def _one_of_both(
             _instead, tensors, query, key, value, attn_mask, dropout_p, is_causal, **words
         )
         return again
+    o = try_heed(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    if o is None:
+        o = _of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    return o
+
+
+def try_heed(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor],
+    dropout_p: float,
+    is_causal: bool,
+    scale: Optional[float],
+    enable_gqa: bool,
+) -> Optional[Tensor]:
+    """heed's result, or None with a line in the report."""
+    tensors = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
     own = [type(x).__name__ for x in tensors if _overrides(x)]
     reason = f"{own[0]} is a tensor with an attention of its own" if own else None
     try:
         reason = reason or _reason(query, key, value, attn_mask, dropout_p)
         if reason is None:
             return scaled_dot_product_attention(
-                query, key, value, attn_mask, dropout_p, is_causal, **words
+                query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
             )
     except LostError:
         raise
@@ -421,7 +439,7 @@ def _one_of_both(
         ),
         reason,
     )
-    return _of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    return None
 
 
 class Enabled:
