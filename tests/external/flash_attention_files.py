@@ -53,7 +53,7 @@ LEFT_OUT = {
 
 
 def served(function):
-    """The function without gradients; what it refuses by name is no failure."""
+    """The function without gradients. A refusal by name leaves the case out."""
 
     @functools.wraps(function)
     def call(*args, **words):
@@ -113,7 +113,7 @@ def take_place_of_3(checkout, device):
 
 
 def run_on_cpu():
-    """What the files ask a GPU for."""
+    """Answers to what the files ask a GPU."""
     torch.cuda.get_device_capability = lambda *_: (9, 0)
     torch.cuda.synchronize = torch.cuda.manual_seed = lambda *_: None
     properties = types.SimpleNamespace(total_memory=8 << 30, multi_processor_count=132)
