@@ -28,7 +28,7 @@ class Diffusers(unittest.TestCase):
         self.addCleanup(heed.diffusers.unregister)
 
     def both(self, function):
-        """What the function returns with heed and without, and the calls of heed."""
+        """The function's result with heed and without, and the calls of heed."""
         found = function()
         rows = heed.torch.report(clear=True)
         heed.diffusers.unregister()
