@@ -18,10 +18,10 @@ static bool own_folder(char path[PATH_MAX])
 {
     static const char here;
     Dl_info info;
-    if (dladdr(&here, &info) && info.dli_fname && *info.dli_fname == '/') {
-        if (snprintf(path, PATH_MAX, "%s", info.dli_fname) >= PATH_MAX)
+    if (dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/')) {
+        if (!realpath(info.dli_fname, path))
             return false;
-    } else {
+    } else { /* a program that the shell found on PATH */
         ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
         if (length <= 0)
             return false;

@@ -115,7 +115,7 @@ def take_place_of_3(checkout, device):
 def run_on_cpu():
     """Answers to what the files ask a GPU."""
     torch.cuda.get_device_capability = lambda *_: (9, 0)
-    torch.cuda.synchronize = torch.cuda.manual_seed = lambda *_: None
+    torch.cuda.synchronize, torch.cuda.manual_seed = lambda *_: None, lambda *_: None
     properties = types.SimpleNamespace(total_memory=8 << 30, multi_processor_count=132)
     torch.cuda.get_device_properties = lambda *_: properties
 
@@ -139,7 +139,7 @@ class Plugin:
             else:
                 kept.append(item)
         self.whole = len(kept)
-        items[:] = random.Random(1).sample(kept, max(1, len(kept) // self.every)) if self.every > 1 else kept
+        items[:] = random.Random(1).sample(kept, -(-len(kept) // self.every)) if self.every > 1 else kept
         print(f"{len(items)} of {self.whole} cases")
 
     @pytest.hookimpl
