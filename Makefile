@@ -21,7 +21,7 @@ define ctest
 		scripts/not-run.sh build/release/cli/heed; exit $$status
 endef
 
-.PHONY: build run test test-all test-rest test-gpu bench lint install wheel dist fuzz coverage asan tsan valgrind clean help
+.PHONY: build run test test-all test-rest test-gpu bench lint install cubins wheel dist fuzz coverage asan tsan valgrind clean help
 
 build: ## build the library and the command line into build/release
 	$(REQUIRE) build
@@ -68,15 +68,20 @@ install: ## install under PREFIX (default /usr/local), below DESTDIR if that is 
 	@cmake --install build/release --prefix "$(PREFIX)"
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
-wheel: ## build the Python package, heed-attention, into build/wheel
-	$(REQUIRE) wheel
-	@python3 -m venv build/wheel/env
-	@build/wheel/env/bin/pip wheel --quiet --no-deps --wheel-dir build/wheel .
-	@ls build/wheel/*.whl
+cubins: ## compile the kernels that come with the wheel and the tarball into build/cubins (no GPU is needed)
+	$(REQUIRE) build wheel
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --parallel $(JOBS) --target heed_pack
+	@scripts/cubins.sh build/release build/cubins $(JOBS)
 
-dist: ## pack a tarball that runs on any Linux with glibc 2.36 or later, and try it
+wheel: cubins ## build the Python package, heed-attention, into build/wheel
+	$(REQUIRE) wheel
+	@scripts/wheel.sh build/wheel build/cubins
+
+dist: ## pack a tarball that runs on any Linux with glibc 2.36 or later, and try it; it has build/cubins if that is there
 	$(REQUIRE) build
-	$(call build,portable)
+	@cmake --preset portable -DHEED_CUBINS="$(abspath $(wildcard build/cubins))"
+	@cmake --build --preset portable --parallel $(JOBS)
 	@cmake --build --preset portable --target dist
 	@tests/dist/test_dist.sh build/portable
 

@@ -22,6 +22,7 @@ rivals      libopenblas-dev     library:openblas                 a rival to be t
 test        libcmocka-dev       library:cmocka                   the unit tests
 test        python3             command:python3                  tests of the layering and of the tools
 test        python3-numpy       python:numpy                     tests of the tools and the Python rivals
+test        python3-hypothesis  python:hypothesis                bad input for the Python package
 test        valgrind            command:valgrind                 finds memory errors
 wheel       gcc                 command:cc                       the C compiler
 wheel       libc6-dev           header:stdio.h                   the C library's headers

@@ -9,6 +9,8 @@
 #include "cuda/driver/device.h"
 #include "cuda/driver/nvrtc.h"
 #include "cuda/gpu.h"
+#include "cuda/jit.h"
+#include "cuda/shipped.h"
 #include "internal.h"
 #include "measure.h"
 #include "sized.h"
@@ -73,10 +75,9 @@ static heed_status open_cpu(heed_context *context, const heed_options *options)
 static heed_status open_cuda(heed_context *context, int ordinal)
 {
     heed_machine *machine = &context->machine;
-    const heed_nvrtc *nvrtc;
     heed_status status = heed_cuda_open(&context->cuda, ordinal);
     if (status == HEED_OK)
-        status = heed_nvrtc_get(&nvrtc);
+        status = heed_jit_ready();
     if (status != HEED_OK)
         return status;
     machine->backend = HEED_BACKEND_CUDA;
@@ -170,14 +171,19 @@ const char *heed_context_backend(const heed_context *context)
     return context->machine.backend == HEED_BACKEND_CPU ? "cpu" : "cuda";
 }
 
-/* A GPU's code is made by its driver and the compiler as well. */
+/* A GPU's code is made by its driver and the compiler as well. "+" stands behind the one that made
+ * what came with the library. */
 static void gpu_features(const heed_machine *machine, char text[HEED_FEATURES_SIZE])
 {
     const heed_nvrtc *nvrtc;
-    int driver = machine->gpu->driver;
-    bool found = heed_nvrtc_get(&nvrtc) == HEED_OK;
-    snprintf(text, HEED_FEATURES_SIZE, "sm_%d-driver%d.%d-nvrtc%d.%d", machine->gpu->arch,
-             driver / 1000, driver % 1000 / 10, found ? nvrtc->major : 0, found ? nvrtc->minor : 0);
+    int driver = machine->gpu->driver, major, minor;
+    bool shipped = heed_shipped_compiler(&major, &minor);
+    if (!shipped && heed_nvrtc_get(&nvrtc) == HEED_OK) {
+        major = nvrtc->major;
+        minor = nvrtc->minor;
+    }
+    snprintf(text, HEED_FEATURES_SIZE, "sm_%d-driver%d.%d-nvrtc%d.%d%s", machine->gpu->arch,
+             driver / 1000, driver % 1000 / 10, major, minor, shipped ? "+" : "");
 }
 
 void heed_machine_features(const heed_machine *machine, char text[HEED_FEATURES_SIZE])

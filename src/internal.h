@@ -142,6 +142,7 @@ struct heed_plan {
     size_t workspace_size;
     heed_effort effort; /* where the choice comes from */
     bool from_wisdom;
+    bool shipped; /* in place of a better one that could not be compiled (plan_shipped.c) */
     bool trial; /* it is measured: once the context is stopped, what it computes does not matter */
     size_t candidate_count;
     struct heed_considered *candidates; /* plan.h */

@@ -135,7 +135,7 @@ void heed_plan_unset(heed_plan *plan)
     plan->code = NULL;
 }
 
-static heed_status choose(heed_plan *plan, heed_considered *candidate)
+heed_status heed_plan_choose(heed_plan *plan, heed_considered *candidate)
 {
     heed_status status = heed_plan_set(plan, candidate->kernel, &candidate->config);
     memcpy(plan->name, candidate->name, sizeof plan->name);
@@ -244,7 +244,7 @@ static heed_status choose_named(heed_plan *plan, const char *name)
     const heed_considered before = *candidate;
     heed_status status = config ? apply_config(candidate, plan, config) : HEED_OK;
     if (status == HEED_OK)
-        status = choose(plan, candidate);
+        status = heed_plan_choose(plan, candidate);
     if (status != HEED_OK)
         *candidate = before;
     return status;
@@ -295,10 +295,10 @@ static heed_status choose_by_effort(heed_plan *plan, heed_effort effort)
     if (!best)
         return fail_all(plan);
     if (effort == HEED_ESTIMATE)
-        return choose(plan, best);
+        return heed_plan_choose_shipped(plan, heed_plan_choose(plan, best));
     heed_status status = heed_plan_measure(plan, effort, &best);
     if (status == HEED_OK)
-        status = choose(plan, best);
+        status = heed_plan_choose(plan, best);
     if (status != HEED_OK)
         return status;
     heed_choice choice = { .seconds = best->measured, .effort = effort };

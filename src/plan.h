@@ -38,6 +38,14 @@ heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem 
 heed_status heed_plan_set(heed_plan *plan, const heed_kernel *kernel, const heed_config *config);
 void heed_plan_unset(heed_plan *plan);
 
+/* Makes @plan run @candidate, in its config. */
+heed_status heed_plan_choose(heed_plan *plan, heed_considered *candidate);
+
+/* plan_shipped.c: after a plan could not be made, with @failure, makes it run the best config whose
+ * code came with the library, if what is missing is a compiler. Returns HEED_OK, or @failure and
+ * its message. */
+heed_status heed_plan_choose_shipped(heed_plan *plan, heed_status failure);
+
 /* Times the candidates of @plan, and at HEED_PATIENT their configs too, and sets *@best to the
  * fastest; the candidates are left in their best config. Allocates tensors of its own. */
 heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_considered **best);

@@ -56,7 +56,7 @@ size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size)
         heed_text_add(&out, "%s %-40s", candidate->chosen ? "->" : "  ", candidate->name);
         add_time(&out, "predicted", candidate->predicted);
         add_time(&out, "measured", candidate->measured);
-        const char *how = plan->from_wisdom ? "by wisdom" : "by name";
+        const char *how = plan->from_wisdom ? "by wisdom" : plan->shipped ? "chosen" : "by name";
         if (candidate->rejected)
             heed_text_add(&out, "  %s: %s", candidate->chosen ? how : "rejected",
                           candidate->rejected);

@@ -35,6 +35,8 @@ typedef struct heed_survey_gpu {
 typedef struct heed_survey {
     heed_survey_part driver;
     heed_survey_part nvrtc;
+    heed_survey_part
+        shipped; /* kernels that came with the library, by a compiler of that version */
     heed_survey_part nvml;
     int gpu_count;
     heed_survey_gpu gpus[HEED_SURVEY_GPUS_MAX];

@@ -7,7 +7,9 @@ heed.attention() takes arrays of NumPy, PyTorch and everything with DLPack. heed
 and heed.Context are the library's own steps: describe, plan, execute. docs/python.md has more.
 """
 
+from . import wisdom
 from ._attention import attention
+from ._doctor import doctor
 from ._errors import (
     ArgumentTypeError,
     CorruptError,
@@ -39,6 +41,8 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "attention",
+    "doctor",
+    "wisdom",
 ]
 
 for _name in __all__:  # where programs find them, and what tracebacks say

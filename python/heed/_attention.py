@@ -8,6 +8,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from . import _again
 from . import _library as c
+from . import _values
 from ._again import Calls, makers_of
 from ._arrays import Fast, View, empty, fast_of, require_writable, view
 from ._errors import ArgumentTypeError, InvalidError
@@ -148,9 +149,7 @@ def _fill_mask(
     align: Optional[str],
 ) -> None:
     if isinstance(causal, str):
-        if causal not in _CAUSAL:
-            raise InvalidError(f"causal: {causal!r} is not True, False, 'top-left' or 'bottom-right'")
-        fields.mask = _CAUSAL[causal]
+        fields.mask = _CAUSAL[_values.word("causal", causal, tuple(_CAUSAL))]
     elif causal:
         if fields.seq_q != fields.seq_k:
             raise InvalidError(
@@ -160,21 +159,16 @@ def _fill_mask(
             )
         fields.mask = c.MASK_TOP_LEFT
     if align is not None:
-        if align not in _CAUSAL:
-            raise InvalidError(f"align: {align!r} is not 'top-left' or 'bottom-right'")
         fields.align = c.ALIGN_TOP_LEFT if align == "top-left" else c.ALIGN_BOTTOM_RIGHT
     elif (window or chunk) and not causal and fields.seq_q != fields.seq_k:
         raise InvalidError(
             "align: a window or a chunk needs align='top-left' or 'bottom-right' where queries "
             f"({fields.seq_q}) and keys ({fields.seq_k}) are not as many"
         )
-    if window is not None:
-        if len(window) != 2:
-            raise InvalidError(f"window: {window!r} is no pair (left, right)")
-        for side, bit, name in ((0, c.WINDOW_LEFT, "left"), (1, c.WINDOW_RIGHT, "right")):
-            if window[side] is not None:
-                fields.window.sides |= bit
-                setattr(fields.window, name, window[side])
+    for side, bit, name in ((0, c.WINDOW_LEFT, "left"), (1, c.WINDOW_RIGHT, "right")):
+        if window is not None and window[side] is not None:
+            fields.window.sides |= bit
+            setattr(fields.window, name, window[side])
     fields.chunk = chunk or 0
 
 
@@ -205,10 +199,9 @@ def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operan
         raise InvalidError(f"{name}: shape is {x.shape}, whose last size must be {size}")
     if strides[last] != 1 and size > 1:
         raise InvalidError(f"{name}: elements of the last dimension must be neighbours")
+    strides[last] = 1
     operand.strides = c.Strides(
-        strides.get(c.ALONG_BATCH, 0) if last != c.ALONG_BATCH else 0,
-        strides.get(c.ALONG_QUERY, 0) if last != c.ALONG_QUERY else 0,
-        strides.get(c.ALONG_HEAD, 0) if last != c.ALONG_HEAD else 0,
+        strides.get(c.ALONG_BATCH, 0), strides.get(c.ALONG_QUERY, 0), strides.get(c.ALONG_HEAD, 0)
     )
     return operand
 
@@ -239,6 +232,10 @@ def _fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
 
 def _fill_arrays(fields: c.Problem, arrays: Mapping[str, Any]) -> "list[View]":
     views = []
+    if not isinstance(arrays, Mapping):
+        raise ArgumentTypeError(
+            f"arrays: {type(arrays).__name__} is no dict; pass one of names and arrays"
+        )
     if len(arrays) > c.ARRAYS_MAX:
         raise InvalidError(f"arrays: {len(arrays)}, where {c.ARRAYS_MAX} are the most")
     for i, (name, array) in enumerate(arrays.items()):
@@ -248,7 +245,8 @@ def _fill_arrays(fields: c.Problem, arrays: Mapping[str, Any]) -> "list[View]":
                 f"arrays[{name!r}]: {len(x.shape)} dimensions, where there must be 1 to "
                 f"{c.ARRAY_RANK_MAX}"
             )
-        if len(name.encode()) >= c.ARRAY_NAME_SIZE:
+        encoded = _values.text("arrays: a name", name)
+        if len(encoded) >= c.ARRAY_NAME_SIZE:
             raise InvalidError(
                 f"arrays: the name {name!r} is longer than {c.ARRAY_NAME_SIZE - 1} letters"
             )
@@ -257,7 +255,7 @@ def _fill_arrays(fields: c.Problem, arrays: Mapping[str, Any]) -> "list[View]":
             if size > 1 and stride != step:
                 raise InvalidError(f"arrays[{name!r}]: the array is not dense")
             step *= size
-        fields.arrays[i].name = name.encode()
+        fields.arrays[i].name = encoded
         fields.arrays[i].type = _OPERAND_DATA[x.dtype]
         fields.arrays[i].rank = len(x.shape)
         for k, size in enumerate(x.shape):
@@ -267,7 +265,7 @@ def _fill_arrays(fields: c.Problem, arrays: Mapping[str, Any]) -> "list[View]":
 
 
 def _expression(name: str, text: Optional[str]) -> bytes:
-    encoded = (text or "").encode()
+    encoded = b"" if text is None else _values.text(name, text)
     if len(encoded) >= c.EXPRESSION_SIZE:
         raise InvalidError(
             f"{name}: {len(encoded)} characters, where {c.EXPRESSION_SIZE - 1} are the most"
@@ -344,9 +342,9 @@ def compute(
 ) -> Tuple[Any, Any, Plan]:
     """attention() with all checks; @given are the OPERANDS. Returns out, the LSE if it is wanted,
     and the plan that did it."""
-    order = LAYOUTS.get(layout)
-    if order is None:
-        raise InvalidError(f"layout: {layout!r} is not one of {', '.join(LAYOUTS)}")
+    order = LAYOUTS[_values.word("layout", layout, tuple(LAYOUTS))]
+    _check_words(causal, chunk, align, softcap, scale)
+    texts = (_expression("score", score), _expression("visible", visible))
     packed_q, packed_k = given[-2] is not None, given[-1] is not None
     if (packed_q or packed_k) and layout != "bshd":
         raise InvalidError(f"layout: {layout!r}; packed sequences have 'bshd' alone")
@@ -382,7 +380,7 @@ def compute(
         lse_size = (o_size[0], o_size[2], fields.tokens_q or o_size[1])
         lse = empty(like, lse_size[1:] if packed_q else lse_size, "f32")
         views["lse"] = view("lse", lse)
-    named = dict(arrays) if arrays else {}
+    named = {} if arrays is None else arrays
     array_views = _fill_arrays(fields, named)
     for name, x in (*views.items(), *operands.items(), *zip(named, array_views)):
         if x.device != like.device:
@@ -397,11 +395,9 @@ def compute(
     plan = _plans.get(key)
     if plan is None or plan._pointer is None or plan.context._pointer is None:
         if scale is not None:
-            if scale == 0:
-                raise InvalidError("scale: 0 makes all logits equal; pass another number")
             fields.scale = scale
         fields.softcap = softcap
-        fields.score, fields.visible = _expression("score", score), _expression("visible", visible)
+        fields.score, fields.visible = texts
         _fill_mask(fields, causal, window, chunk, align)
         _fill_operands(fields, operands)
         plan = _plan_of(key, fields, like.device)
@@ -410,6 +406,32 @@ def compute(
     plan._run(like, pointers, [x.pointer for x in array_views])
     plan._record().count += 1
     return out, lse, plan
+
+
+def _check_words(causal: Any, chunk: Any, align: Any, softcap: Any, scale: Any) -> None:
+    """Raise for words that the problem's fields would take in silence."""
+    if not isinstance(causal, (bool, str)) and type(causal).__name__ not in ("bool_", "bool"):
+        raise ArgumentTypeError(
+            f"causal: {type(causal).__name__} is no bool; pass True, False, 'top-left' or "
+            "'bottom-right'"
+        )
+    _values.integer("chunk", 0 if chunk is None else chunk)
+    if align is not None:
+        _values.word("align", align, tuple(_CAUSAL))
+    _values.number("softcap", softcap)
+    if scale is not None and _values.number("scale", scale) == 0:
+        raise InvalidError(f"scale: {scale} makes all logits equal; pass another number")
+
+
+def _pair(window: Any) -> Tuple[Any, Any]:
+    """A window as a tuple."""
+    if isinstance(window, (list, tuple)) and len(window) == 2:
+        for i, limit in enumerate(window):
+            if limit is not None:
+                _values.integer(f"window[{i}]", limit)
+        return (window[0], window[1])
+    kind = ArgumentTypeError if not isinstance(window, (list, tuple)) else InvalidError
+    raise kind(f"window: {str(window)[:40]!r} is no pair (left, right); pass one, or None")
 
 
 def attend(
@@ -453,14 +475,17 @@ def attend(
         if again is not None:
             return again
     if window is not None:
-        window = tuple(window)  # type: ignore[assignment]
+        window = _pair(window)
     usual = fast = None
     if arrays is None and all(x is None for x in given):
         fast = fast_of(q)
         seen = fast.key(q, k, v, out) if fast else None
         if seen is not None:
             usual = (seen, words[0], window, *words[2:])
-            known = _known.get(usual)
+            try:
+                known = _known.get(usual)
+            except TypeError:  # a word without a hash, which compute() names
+                known = usual = None
             if known is not None and known.plan._pointer is not None:
                 return known.call(q, k, v, out)
     found, lse, plan = compute(

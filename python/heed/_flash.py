@@ -87,9 +87,11 @@ def attend(
     want_lse: bool,
     lengths: Optional[Tensor] = None,
     starts: Optional[Tensor] = None,
+    table: Optional[Tensor] = None,
     out: Optional[Tensor] = None,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """O (batch, queries, heads, dim of v), and the LSE (batch, heads, queries) if it is wanted."""
+    """O (batch, queries, heads, dim of v), and the LSE (batch, heads, queries) if it is wanted.
+    With a page table k and v are pools of pages."""
     window = _window(words)
     slopes = words.slopes
     if slopes is not None:
@@ -112,6 +114,7 @@ def attend(
         scale=words.scale,
         lengths=lengths,
         starts=starts,
+        table=table,
         return_lse=want_lse,
         out=out,
     )
@@ -121,7 +124,8 @@ def attend(
     if slopes is not None and words.causal and window[0] is None:
         # FlashAttention leaves - slope * p, which is the same for all keys of a row, out of it.
         first = 0 if starts is None else starts[:, :1].view(-1, 1, 1)
-        at = _positions(k.shape[1] if lengths is None else lengths, q.shape[1], q.device) - first
+        keys = k.shape[1] * (1 if table is None else table.shape[1])
+        at = _positions(keys if lengths is None else lengths, q.shape[1], q.device) - first
         lse = lse + slopes.view(-1, slopes.shape[-1], 1) * at
     if words.empty > 0:
         lse = lse.masked_fill(lse == -math.inf, words.empty)
@@ -161,13 +165,17 @@ def attend_varlen(
     most: Tuple[Optional[int], Optional[int]] = (None, None),
     used_q: Optional[Tensor] = None,
     used_k: Optional[Tensor] = None,
+    table: Optional[Tensor] = None,
 ) -> Tuple[Tensor, Optional[Tensor]]:
     """O (tokens, heads, dim of v), and the LSE (heads, tokens) if it is wanted. The cumulative
-    lengths are read on the device."""
-    q, k, v = tensor("q", q, 3), tensor("k", k, 3), tensor("v", v, 3)
+    lengths are read on the device. With a table, K and V are pages."""
+    dims = 3 if table is None else 4
+    q, k, v = tensor("q", q, 3), tensor("k", k, dims), tensor("v", v, dims)
     if k.shape[0] != v.shape[0]:
         raise InvalidError(f"v: it has {v.shape[0]} tokens, k {k.shape[0]}; pass as many")
-    cu_q, cu_k = _cumulative("cu_seqlens_q", cu_q, q.shape[0]), _cumulative("cu_seqlens_k", cu_k, k.shape[0])
+    tokens_k = k.shape[0] if table is None else table.numel() * k.shape[1]
+    cu_q = _cumulative("cu_seqlens_q", cu_q, q.shape[0])
+    cu_k = _cumulative("cu_seqlens_k", cu_k, tokens_k)
     if cu_q.numel() != cu_k.numel():
         raise InvalidError(
             f"cu_seqlens_k: it has {cu_k.numel()} elements, cu_seqlens_q {cu_q.numel()}"
@@ -183,6 +191,11 @@ def attend_varlen(
         return _attend_used(q, k, v, cu_q, cu_k, words, want_lse, most, used_q, used_k)
     window = _window(words)
     slopes = None if words.slopes is None else words.slopes.to(torch.float32)
+    lengths = used_k
+    if table is not None:
+        lengths = cu_k[1:] - cu_k[:-1]
+        if used_k is not None:
+            lengths = torch.minimum(lengths, used_k.to(lengths.dtype))
     found = attention(
         q,
         k,
@@ -194,11 +207,12 @@ def attend_varlen(
         softcap=words.softcap,
         slopes=slopes,
         scale=words.scale,
-        lengths=None if used_k is None else used_k.to(torch.int32),
+        lengths=None if lengths is None else lengths.to(torch.int32),
+        table=table,
         cu_seqlens_q=cu_q,
-        cu_seqlens_k=cu_k,
+        cu_seqlens_k=cu_k if table is None else None,
         max_seqlen_q=most[0],
-        max_seqlen_k=most[1],
+        max_seqlen_k=most[1] if table is None else None,
         return_lse=want_lse,
     )
     if not want_lse:
@@ -270,6 +284,8 @@ class Cache(NamedTuple):
     rotary_sin: Optional[Tensor]
     rotary_interleaved: bool
     rotary_seqlens: Optional[Tensor] = None
+    table: Optional[Tensor] = None
+    table_name: str = "block_table"
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor, at: Tensor, interleaved: bool) -> Tensor:
@@ -288,12 +304,52 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor, at: Tensor, interleaved: bool) -
     return torch.cat((turned.to(x.dtype), x[..., 2 * half :]), -1)
 
 
-def _store(cache: Tensor, new: Tensor, batches: Tensor, at: Tensor) -> None:
-    """cache[batches, at] = new, without what would be beyond the cache's end."""
-    inside = (at < cache.shape[1]).view(*at.shape, 1, 1)
-    at = at.clamp(max=cache.shape[1] - 1)
+def _store(
+    cache: Tensor, new: Tensor, batches: Tensor, at: Tensor, table: Optional[Tensor]
+) -> None:
+    """cache[batches, at] = new, without what would be beyond the end; in pages where there is a
+    table of them."""
+    page = cache.shape[1]
+    keys = page * (1 if table is None else table.shape[1])
+    inside = (at < keys).view(*at.shape, 1, 1)
+    at = at.clamp(max=keys - 1)
     rows = batches.view(-1, 1)
+    if table is not None:
+        rows, at = table[rows, at // page].long(), at % page
     cache[rows, at] = torch.where(inside, new.to(cache.dtype), cache[rows, at])
+
+
+def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
+    """The page table, int32 (batch, pages of a sequence). On a CPU its numbers are checked where
+    they will be read."""
+    table, name = cache.table, cache.table_name
+    if table is None:
+        return None
+    if not isinstance(table, Tensor) or table.dtype not in (torch.int32, torch.int64):
+        raise ArgumentTypeError(f"{name}: pass a torch.Tensor of int32, (batch, pages of a sequence)")
+    if table.dim() != 2 or table.shape[0] != batch or table.shape[1] < 1:
+        raise InvalidError(
+            f"{name}: shape is {tuple(table.shape)}; pass ({batch}, pages of a sequence)"
+        )
+    if cache.batch_idx is not None:
+        raise InvalidError(f"cache_batch_idx: a {name} is given; put its rows in that order instead")
+    if table.device != pool.device:
+        raise InvalidError(f"{name}: it is on {table.device}, k_cache on {pool.device}")
+    table = table.to(torch.int32)
+    return table if table.stride(-1) == 1 else table.contiguous()
+
+
+def _check_pages(name: str, table: Tensor, lengths: Optional[Tensor], pool: Tensor) -> None:
+    """Raise for a number of a page that is not one, ahead of the length."""
+    used = torch.arange(table.shape[1]).view(1, -1) * pool.shape[1]
+    used = used < table.shape[1] * pool.shape[1] if lengths is None else used < lengths.view(-1, 1)
+    wrong = used & ((table < 0) | (table >= pool.shape[0]))
+    if wrong.any():
+        b, n = wrong.nonzero()[0].tolist()
+        raise InvalidError(
+            f"{name}: entry ({b}, {n}) is {int(table[b, n])}; it must be 0 to {pool.shape[0] - 1}, "
+            "the pages of k_cache"
+        )
 
 
 def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optional[Tensor]:
@@ -329,7 +385,9 @@ def attend_cache(
     for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
         if tensor(name, x, 4) is not x:
             raise InvalidError(f"{name}: the elements of a head vector must be neighbours")
-    batch, keys = q.shape[0], k_cache.shape[1]
+    batch = q.shape[0]
+    table = _table(cache, k_cache, batch)
+    keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
     lengths = _lengths(cache, batch, keys, q.device)
     batches = None if cache.batch_idx is None else cache.batch_idx.long()
     if (k is None) != (v is None):
@@ -351,24 +409,26 @@ def attend_cache(
         if cache.rotary_cos is not None and cache.rotary_sin is not None:
             turn = (cache.rotary_cos, cache.rotary_sin)
             begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
-            begin = begin if starts is None else begin - starts
             steps = torch.arange(max(new, q.shape[1]), device=q.device)
             places = begin.view(-1, 1) + steps
             local = words.causal or _window(words) != (None, None)
             own = places[:, : q.shape[1]] if local else begin.view(-1, 1).expand(-1, q.shape[1])
             k = rotate(k, *turn, places[:, :new], cache.rotary_interleaved)
             q = rotate(q, *turn, own, cache.rotary_interleaved)
-        rows = torch.arange(batch, device=q.device) if batches is None else batches
-        _store(k_cache, k, rows, at)
-        _store(v_cache, v, rows, at)
         lengths = (lengths + new).clamp(max=keys)
+    if table is not None and not q.is_cuda:
+        _check_pages(cache.table_name, table, lengths, k_cache)
+    if k is not None:
+        rows = torch.arange(batch, device=q.device) if batches is None else batches
+        _store(k_cache, k, rows, at, table)
+        _store(v_cache, v, rows, at, table)
     if batches is not None:
         k_cache, v_cache = k_cache[batches], v_cache[batches]
-    elif k_cache.shape[0] != batch:
+    elif table is None and k_cache.shape[0] != batch:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
     if starts is not None:
         starts = starts.to(torch.int32).view(-1, 1).expand(-1, q.shape[1])
         starts = starts.contiguous()
     return attend(
-        q, k_cache, v_cache, words, want_lse=want_lse, lengths=lengths, starts=starts
+        q, k_cache, v_cache, words, want_lse=want_lse, lengths=lengths, starts=starts, table=table
     )

@@ -220,7 +220,7 @@ VERSION: str = library.heed_version().decode()
 def check(status: int) -> None:
     """Raise the exception of a failed call, with heed's own message."""
     if status:
-        raise error_of(status, library.heed_message().decode())
+        raise error_of(status, library.heed_message().decode(errors="replace"))
 
 
 def text_of(function: Callable[..., int], *arguments: object) -> str:

@@ -7,10 +7,11 @@ import threading
 import weakref
 from ctypes import addressof, byref, c_char, c_size_t, c_void_p, sizeof
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Tuple, Type
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
 
 from . import _again
 from . import _library as c
+from . import _values
 from ._again import Calls, makers_of
 from ._arrays import (
     Fast,
@@ -49,10 +50,12 @@ class Problem:
     __slots__ = ("_c",)
 
     def __init__(self, spec: str) -> None:
-        if not isinstance(spec, str):
-            raise ArgumentTypeError(f"spec: {type(spec).__name__} is no str")
         self._c = c.Problem()
-        check(library.heed_problem_parse_sized(byref(self._c), sizeof(c.Problem), spec.encode()))
+        check(
+            library.heed_problem_parse_sized(
+                byref(self._c), sizeof(c.Problem), _values.text("spec", spec)
+            )
+        )
 
     @classmethod
     def _of(cls, fields: c.Problem) -> "Problem":
@@ -149,9 +152,12 @@ class Context:
     def __init__(
         self, device: Optional[str] = None, *, threads: int = 0, cpu: Optional[str] = None
     ) -> None:
-        options = c.Options(size=sizeof(c.Options), threads=threads)
-        options.device = device.encode() if device is not None else None
-        options.cpu = cpu.encode() if cpu is not None else None
+        options = c.Options(
+            size=sizeof(c.Options),
+            threads=_values.integer("threads", threads),
+            device=_values.text_or_none("device", device),
+            cpu=_values.text_or_none("cpu", cpu),
+        )
         pointer = c_void_p()
         check(library.heed_context_create(byref(pointer), byref(options)))
         assert pointer.value is not None
@@ -221,21 +227,20 @@ class Context:
             CorruptError: the text is no wisdom; nothing was added.
         """
         taken, skipped = c_size_t(), c_size_t()
-        check(
-            library.heed_wisdom_import(self._open(), text.encode(), byref(taken), byref(skipped))
-        )
+        lines = _values.text("text", text)
+        check(library.heed_wisdom_import(self._open(), lines, byref(taken), byref(skipped)))
         return taken.value, skipped.value
 
     def load_wisdom(self, path: "os.PathLike[str] | str") -> Tuple[int, int]:
         """The same from a file."""
         taken, skipped = c_size_t(), c_size_t()
-        name = os.fsencode(path)
+        name = _values.path(path)
         check(library.heed_wisdom_load(self._open(), name, byref(taken), byref(skipped)))
         return taken.value, skipped.value
 
     def save_wisdom(self, path: "os.PathLike[str] | str") -> None:
         """Write all wisdom to a file, which is replaced as a whole."""
-        check(library.heed_wisdom_save(self._open(), os.fsencode(path)))
+        check(library.heed_wisdom_save(self._open(), _values.path(path)))
 
     def forget_wisdom(self) -> None:
         """Drop all wisdom."""
@@ -358,13 +363,16 @@ class Plan:
             problem = Problem(problem)
         if context is None:
             context = context_of(os.environ.get("HEED_DEVICE") or "cpu")
-        if effort not in c.EFFORTS:
-            raise InvalidError(f"effort: {effort!r} is not one of {', '.join(c.EFFORTS)}")
+        if not isinstance(context, Context):
+            raise ArgumentTypeError(
+                f"context: {type(context).__name__} is no heed.Context; pass one, or None"
+            )
+        effort = _values.word("effort", effort, tuple(c.EFFORTS))
         pointer = c_void_p()
         if kernel is not None:
             check(
                 library.heed_plan_create_named(
-                    byref(pointer), context._open(), byref(problem._c), kernel.encode()
+                    byref(pointer), context._open(), byref(problem._c), _values.text("kernel", kernel)
                 )
             )
         else:
@@ -504,7 +512,7 @@ class Plan:
         *,
         out: Any = None,
         lse: Any = None,
-        operands: Optional[Dict[str, Any]] = None,
+        operands: Optional[Mapping[str, Any]] = None,
     ) -> Any:
         """Compute O = softmax(scale Q K^T + ...) V, as docs/features.md says for the problem.
 
@@ -550,7 +558,7 @@ class Plan:
         require_writable("out", views["o"])
         if lse is not None:
             views["lse"] = self._check_lse(lse)
-        arrays = self._check_operands(views, operands or {})
+        arrays = self._check_operands(views, {} if operands is None else operands)
         self._check_devices([*views.items(), *(("operands", x) for x in arrays)])
         self._run(
             views["q"], {name: x.pointer for name, x in views.items()}, [a.pointer for a in arrays]
@@ -570,7 +578,11 @@ class Plan:
         _check_dense("lse", found, c.DATA_F32, shape)
         return found
 
-    def _check_operands(self, views: Dict[str, View], operands: Dict[str, Any]) -> List[View]:
+    def _check_operands(self, views: Dict[str, View], operands: Mapping[str, Any]) -> List[View]:
+        if not isinstance(operands, Mapping):
+            raise ArgumentTypeError(
+                f"operands: {type(operands).__name__} is no dict; pass one of names and arrays"
+            )
         fields, arrays, rest = self.problem._c, [], dict(operands)
         for name in _OPERANDS:
             if getattr(fields, name).type == c.DATA_NONE:

@@ -4,8 +4,8 @@
 >>> o = flash_attn_func(q, k, v, causal=True)
 
 Differences: float32 is taken as well, and tensors on a CPU; nothing has a gradient, and a tensor
-that requires one is refused, unless gradients are off; dropout and paged caches are refused by
-name. deterministic and num_splits are accepted and change nothing: heed's forward pass is
+that requires one is refused, unless gradients are off; dropout is refused by name, and so are paged
+caches of packed sequences. deterministic and num_splits are accepted and change nothing: heed's forward pass is
 deterministic, and its planner splits keys. The functions of FlashAttention-3 are in
 heed.flash_attn_3.
 """
@@ -174,7 +174,9 @@ def flash_attn_varlen_func(
         k, v: (tokens of all keys, key/value heads, dim).
         cu_seqlens_q, cu_seqlens_k: int32, (batch + 1,): where each sequence begins, and the end.
         max_seqlen_q, max_seqlen_k: no sequence is longer.
-        block_table: None; heed reads no paged cache here.
+        block_table: int32, (batch, pages of a sequence): k and v are then (pages, page, key/value
+            heads, dim), and the keys of each sequence in the pages of these numbers, one after
+            another; cu_seqlens_k says how many they are.
 
     The rest is that of flash_attn_func().
 
@@ -184,10 +186,9 @@ def flash_attn_varlen_func(
 
     Raises:
         ArgumentTypeError, InvalidError: as heed.attention(), and for bounds that do not rise.
-        UnsupportedError: dropout_p is not 0, or a block_table is given.
+        UnsupportedError: dropout_p is not 0.
     """
     _flash.refuse_dropout(dropout_p)
-    _flash.refuse(block_table, name="block_table", remedy="pass k and v without pages")
     words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
     found = _flash.attend_varlen(
         q,
@@ -198,6 +199,7 @@ def flash_attn_varlen_func(
         words,
         want_lse=return_attn_probs,
         most=(max_seqlen_q, max_seqlen_k),
+        table=block_table,
     )
     return _result(*found, return_attn_probs)
 
@@ -301,7 +303,8 @@ def flash_attn_with_kvcache(
 
     Args:
         q: (batch, queries, heads, dim).
-        k_cache, v_cache: (batch or more, capacity, key/value heads, dim).
+        k_cache, v_cache: (batch or more, capacity, key/value heads, dim); with a block_table the
+            pools (pages, page, key/value heads, dim), with pages of 1 to 1024 keys.
         k, v: (batch, new, key/value heads, dim), stored at cache_seqlens and after; None: nothing
             is stored. On a CUDA device those beyond the capacity are dropped.
         rotary_cos, rotary_sin: (positions, r / 2): k, and q, are rotated at their positions, from
@@ -310,7 +313,10 @@ def flash_attn_with_kvcache(
             None: the capacity.
         cache_batch_idx: int32, (batch,): the element of the caches for each one of q.
         cache_leftpad: int32, (batch,): the first key of each.
-        block_table: None; heed reads no paged cache here.
+        block_table: int32, (batch, pages of a sequence): the numbers of the pages that hold the
+            keys of each element, one after another; the capacity is then page * pages of a
+            sequence. Numbers behind the keys are not looked at. On a CPU those that are no pages
+            are refused; on a CUDA device HEED_CHECK=1 in the environment does that.
         rotary_interleaved: whether pairs are neighbours (0, 1), or (0, r / 2) as GPT-NeoX has them.
         num_splits: it changes nothing.
         return_softmax_lse: whether to return (out, softmax_lse).
@@ -319,11 +325,15 @@ def flash_attn_with_kvcache(
 
     Raises:
         ArgumentTypeError, InvalidError: as heed.attention(), and for a cache that is too small.
-        UnsupportedError: a block_table is given.
     """
-    _flash.refuse(block_table, name="block_table", remedy="pass caches of (batch, capacity, ...)")
     cache = Cache(
-        cache_seqlens, cache_batch_idx, cache_leftpad, rotary_cos, rotary_sin, rotary_interleaved
+        cache_seqlens,
+        cache_batch_idx,
+        cache_leftpad,
+        rotary_cos,
+        rotary_sin,
+        rotary_interleaved,
+        table=block_table,
     )
     words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
     found = _flash.attend_cache(

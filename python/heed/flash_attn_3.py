@@ -233,14 +233,13 @@ def flash_attn_with_kvcache(
     """Attention to a cache of keys and values, after new ones were stored in it, in place.
 
     The arguments are those of heed.flash_attn.flash_attn_with_kvcache() and of flash_attn_func()
-    here, and rotary_seqlens, int32 (batch,): where rotation begins, in the place of cache_seqlens.
+    here (page_table is its block_table), and rotary_seqlens, int32 (batch,): where rotation begins, in the place of cache_seqlens.
 
     Raises:
         ArgumentTypeError, InvalidError: as there.
-        UnsupportedError: a page_table, cu_seqlens_q, cu_seqlens_k_new, qv or a descale is given.
+        UnsupportedError: cu_seqlens_q, cu_seqlens_k_new, qv or a descale is given.
     """
     _refuse_more(qv, (q_descale, k_descale, v_descale))
-    _flash.refuse(page_table, name="page_table", remedy="pass caches of (batch, capacity, ...)")
     for name, x in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k_new", cu_seqlens_k_new)):
         _flash.refuse(x, name=name, remedy="pass q, k and v of (batch, sequence, ...)")
     cache = Cache(
@@ -251,6 +250,8 @@ def flash_attn_with_kvcache(
         rotary_sin,
         rotary_interleaved,
         rotary_seqlens,
+        page_table,
+        "page_table",
     )
     words = _words(softmax_scale, causal, window_size, softcap, attention_chunk)
     found = _flash.attend_cache(

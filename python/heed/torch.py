@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from . import _again, _report
 from ._attention import attend, compute
-from ._errors import HeedError, InvalidError, LostError, UnsupportedError
+from ._errors import ArgumentTypeError, HeedError, InvalidError, LostError, UnsupportedError
 from ._plan import Plan
 from ._report import Report
 
@@ -158,6 +158,12 @@ def _refuse_tangents(*tensors: Optional[Tensor]) -> None:
             )
 
 
+def _require_tensors(own: Tuple[Any, ...]) -> None:
+    for name, x in zip(("query", "key", "value", "out", "attn_mask"), own):
+        if not isinstance(x, Tensor) and (x is not None or name in ("query", "key", "value")):
+            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+
+
 def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
     """(batch, heads, length, dim), without a copy; @lead has the query's dimensions before heads."""
     if x.dim() == 4 and len(lead) < 2:
@@ -229,6 +235,7 @@ def scaled_dot_product_attention(
         if again is not None:
             return again
     own = (query, key, value, None, attn_mask)
+    _require_tensors(own)
     if dropout_p != 0:
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and attn_mask is not None:
@@ -393,13 +400,31 @@ def _one_of_both(
             _instead, tensors, query, key, value, attn_mask, dropout_p, is_causal, **words
         )
         return again
+    o = try_heed(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    if o is None:
+        o = _of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    return o
+
+
+def try_heed(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor],
+    dropout_p: float,
+    is_causal: bool,
+    scale: Optional[float],
+    enable_gqa: bool,
+) -> Optional[Tensor]:
+    """heed's result, or None with a line in the report."""
+    tensors = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
     own = [type(x).__name__ for x in tensors if _overrides(x)]
     reason = f"{own[0]} is a tensor with an attention of its own" if own else None
     try:
         reason = reason or _reason(query, key, value, attn_mask, dropout_p)
         if reason is None:
             return scaled_dot_product_attention(
-                query, key, value, attn_mask, dropout_p, is_causal, **words
+                query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
             )
     except LostError:
         raise
@@ -414,7 +439,7 @@ def _one_of_both(
         ),
         reason,
     )
-    return _of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    return None
 
 
 class Enabled:

@@ -200,7 +200,10 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                                     clocks / (costs->clock_share * gpu->clock),
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = costs->launch - (heed_gpu_overlaps(gpu) ? costs->overlap : 0);
-    seconds *= heed_mma_spreads(problem, v) ? v[SPLITS] / (v[SPLITS] - 0.5)
-                                            : heed_cuda_unequal(problem, blocks / slots);
+    if (heed_mma_spreads(problem, v))
+        seconds = seconds * (1 + 0.4 / (v[SPLITS] * v[SPLITS])) +
+                  costs->spread * blocks / gpu->multiprocessors;
+    else
+        seconds *= heed_cuda_unequal(problem, blocks / slots);
     return seconds + launch + merge_seconds(problem, gpu, v, all_rows, ceil(blocks / slots));
 }

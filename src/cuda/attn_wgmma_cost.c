@@ -142,8 +142,8 @@ double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
     double heads = (double)seen.batch * (double)seen.heads_kv;
     double items = (double)heed_div_up(rows, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS]) * heads;
     double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
-    double unequal = heed_cuda_unequal(problem, items / ((double)heed_wgmma_resident(v) *
-                                                         gpu->multiprocessors));
+    double unequal = heed_cuda_unequal(
+        problem, items / ((double)heed_wgmma_resident(v) * gpu->multiprocessors));
     double compute = compute_seconds(problem, gpu, v, items) * unequal *
                      (meet(problem, gpu, v, items, heads) ? costs->meeting : 1);
     double memory = costs->memory_longer * unequal *

@@ -24,11 +24,11 @@ typedef struct header {
     uint32_t ptx;
     uint64_t log_size;
     uint64_t size;
-    uint8_t hash[SHA256_DIGEST_LENGTH]; /* of what follows, and of the fields above */
+    uint8_t hash[SHA256_DIGEST_LENGTH]; /* of the key, the fields above, and what follows */
 } header;
 
 #define MAGIC UINT64_C(0x6e69627563646565) /* "eedcubin" */
-#define VERSION 1
+#define VERSION 2
 
 #define LIMIT_MIB 256
 #define DAY_SECONDS (24 * 60 * 60)
@@ -53,11 +53,13 @@ void heed_cache_key(const heed_cache_part *parts, size_t count, char key[HEED_CA
         snprintf(key + 2 * i, 3, "%02x", digest[i]);
 }
 
-static void hash_file(const header *head, const unsigned char *payload,
+/* With the key, a file under the name of another one is no entry. */
+static void hash_file(const char *key, const header *head, const unsigned char *payload,
                       uint8_t digest[SHA256_DIGEST_LENGTH])
 {
     SHA2_CTX hash;
     SHA256Init(&hash);
+    SHA256Update(&hash, (const uint8_t *)key, strlen(key));
     SHA256Update(&hash, (const uint8_t *)head, offsetof(header, hash));
     SHA256Update(&hash, payload, (size_t)(head->log_size + head->size));
     SHA256Final(digest, &hash);
@@ -169,7 +171,8 @@ static bool fill_entry(heed_cache_entry *entry, const header *head, const unsign
 }
 
 /* Reads an open file. *@damaged tells a file that is no entry from a lack of memory. */
-static bool read_entry(int file, uint64_t file_size, heed_cache_entry *entry, bool *damaged)
+static bool read_entry(int file, uint64_t file_size, const char *key, heed_cache_entry *entry,
+                       bool *damaged)
 {
     header head;
     uint8_t digest[SHA256_DIGEST_LENGTH];
@@ -182,7 +185,7 @@ static bool read_entry(int file, uint64_t file_size, heed_cache_entry *entry, bo
         return false;
     *damaged = !read_all(file, payload, size);
     if (!*damaged) {
-        hash_file(&head, payload, digest);
+        hash_file(key, &head, payload, digest);
         *damaged = memcmp(digest, head.hash, sizeof digest) != 0;
     }
     bool good = !*damaged && fill_entry(entry, &head, payload);
@@ -197,26 +200,39 @@ static void touch(int file, const struct stat *info)
         futimens(file, NULL);
 }
 
-bool heed_cache_load(const char *key, heed_cache_entry *entry)
+/* Reads the entry of @key from the file @path. If it is @kept, it is marked as used, or removed
+ * where it is damaged. */
+static bool load_file(const char *path, const char *key, heed_cache_entry *entry, bool kept)
 {
-    char path[PATH_MAX];
     struct stat info;
     bool damaged = false, good = false;
-    *entry = (heed_cache_entry){ .data = NULL };
-    if (!file_path(key, ".cubin", path))
-        return false;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
     if (file < 0)
         return false;
     if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) {
-        good = read_entry(file, (uint64_t)info.st_size, entry, &damaged);
-        if (good)
+        good = read_entry(file, (uint64_t)info.st_size, key, entry, &damaged);
+        if (good && kept)
             touch(file, &info);
-        else if (damaged)
+        else if (damaged && kept)
             unlink(path);
     }
     close(file);
     return good;
+}
+
+bool heed_cache_load(const char *key, heed_cache_entry *entry)
+{
+    char path[PATH_MAX];
+    *entry = (heed_cache_entry){ .data = NULL };
+    return file_path(key, ".cubin", path) && load_file(path, key, entry, true);
+}
+
+bool heed_cache_read(const char *folder, const char *key, heed_cache_entry *entry)
+{
+    char path[PATH_MAX];
+    *entry = (heed_cache_entry){ .data = NULL };
+    return snprintf(path, PATH_MAX, "%s/%s.cubin", folder, key) < PATH_MAX &&
+           load_file(path, key, entry, false);
 }
 
 void heed_cache_entry_free(heed_cache_entry *entry)
@@ -378,14 +394,9 @@ static bool write_file(const char *path, const heed_cache_part *parts, size_t co
     return good;
 }
 
-bool heed_cache_store(const char *key, const heed_cache_entry *entry)
+/* Writes an entry to the file @path. */
+static bool store_file(const char *path, const char *key, const heed_cache_entry *entry)
 {
-    char path[PATH_MAX], name[HEED_CACHE_KEY_SIZE + 8];
-    if (entry->size == 0 || entry->size > HEED_CACHE_ENTRY_MAX ||
-        entry->log_size > HEED_CACHE_ENTRY_MAX || entry->size > heed_cache_limit() ||
-        !file_path(key, ".cubin", path) || !make_folder())
-        return false;
-
     size_t payload_size = entry->log_size + entry->size;
     unsigned char *payload = malloc(payload_size);
     if (!payload)
@@ -397,13 +408,38 @@ bool heed_cache_store(const char *key, const heed_cache_entry *entry)
                     .ptx = entry->ptx,
                     .log_size = entry->log_size,
                     .size = entry->size };
-    hash_file(&head, payload, head.hash);
+    hash_file(key, &head, payload, head.hash);
     const heed_cache_part parts[] = { { &head, sizeof head }, { payload, payload_size } };
     bool written = write_file(path, parts, 2);
     free(payload);
+    return written;
+}
+
+/* Is it one that would be read again? */
+static bool may_be_stored(const heed_cache_entry *entry)
+{
+    return entry->size > 0 && entry->size <= HEED_CACHE_ENTRY_MAX &&
+           entry->log_size <= HEED_CACHE_ENTRY_MAX;
+}
+
+bool heed_cache_store(const char *key, const heed_cache_entry *entry)
+{
+    char path[PATH_MAX], name[HEED_CACHE_KEY_SIZE + 8];
+    if (!may_be_stored(entry) || entry->size > heed_cache_limit() ||
+        !file_path(key, ".cubin", path) || !make_folder())
+        return false;
+    bool written = store_file(path, key, entry);
     snprintf(name, sizeof name, "%s.cubin", key);
     keep_limit(name);
     return written;
+}
+
+bool heed_cache_write(const char *folder, const char *key, const heed_cache_entry *entry)
+{
+    char path[PATH_MAX];
+    return may_be_stored(entry) &&
+           snprintf(path, PATH_MAX, "%s/%s.cubin", folder, key) < PATH_MAX &&
+           store_file(path, key, entry) && chmod(path, 0644) == 0; /* for all to read */
 }
 
 bool heed_cache_keep_log(const char *key, const char *log, char path[PATH_MAX])

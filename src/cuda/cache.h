@@ -57,6 +57,12 @@ void heed_cache_entry_free(heed_cache_entry *entry);
  * were not used for longest until all are within the limit. Returns false if it could not. */
 bool heed_cache_store(const char *key, const heed_cache_entry *entry);
 
+/* heed_cache_read() reads the entry of @key from a folder that is not the cache's, and
+ * heed_cache_write() writes one there: nothing is removed, and nothing limits them. Return false if
+ * there is no entry, or it is damaged or another key's; if it could not be written. */
+bool heed_cache_read(const char *folder, const char *key, heed_cache_entry *entry);
+bool heed_cache_write(const char *folder, const char *key, const heed_cache_entry *entry);
+
 /* heed_cache_keep_log() keeps the log of a build that failed beside the entries; @path becomes the
  * file's, or empty if it could not be written. It counts and ages as entries do. */
 bool heed_cache_keep_log(const char *key, const char *log, char path[PATH_MAX]);

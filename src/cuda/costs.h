@@ -43,6 +43,7 @@ typedef struct heed_mma_costs {
     double spill_instructions; /* of a register above the cap, in every step, */
     double spill_clocks;       /* and its latency */
     double page_clocks;        /* latency of a step whose keys are in pages */
+    double spread;             /* seconds of a multiprocessor for a block to find its share */
     double block_clocks;       /* to begin and end a block */
     double merge_clocks;       /* per group */
     double clock_share;        /* of the highest clock, under load */

@@ -11,6 +11,7 @@
 #include "driver/nvrtc.h"
 #include "measure.h"
 #include "score.h"
+#include "shipped.h"
 #include "sources.h"
 
 #define ARCH_MIN 50
@@ -88,17 +89,19 @@ static void add_option(jit_job *job, const char *option)
 }
 
 /* sm_90 is what runs on every 9.x; the instructions of Hopper's own are in sm_90a, and likewise of
- * what came after it. Code compiled here is for this very architecture. */
+ * what came after it. Code compiled here is for this very architecture, and what came with the
+ * library is by an NVRTC that knows these. */
 static const char *arch_suffix(const jit_job *job)
 {
-    return job->build->arch >= 90 && job->nvrtc->major >= 12 ? "a" : "";
+    return job->build->arch >= 90 && (!job->nvrtc || job->nvrtc->major >= 12) ? "a" : "";
 }
 
-/* Machine code where NVRTC makes it, else the PTX nearest to it. */
+/* Machine code where NVRTC makes it, else the PTX nearest to it. Without NVRTC what came along,
+ * which is machine code. */
 static heed_status choose_arch(jit_job *job, char option[OPTION_SIZE])
 {
-    int arch = job->build->arch, nearest = 0;
-    for (int i = 0; i < job->nvrtc->supported_count; i++)
+    int arch = job->build->arch, nearest = job->nvrtc ? 0 : arch;
+    for (int i = 0; job->nvrtc && i < job->nvrtc->supported_count; i++)
         if (job->nvrtc->supported[i] <= arch && job->nvrtc->supported[i] > nearest)
             nearest = job->nvrtc->supported[i];
     if (nearest == 0)
@@ -131,6 +134,7 @@ static heed_status choose_options(jit_job *job)
 {
     const heed_build *build = job->build;
     char option[OPTION_SIZE];
+    job->option_count = 0;
     heed_status status = choose_arch(job, option);
     if (status != HEED_OK)
         return status;
@@ -180,14 +184,23 @@ static heed_cache_part part_of(const char *text)
     return (heed_cache_part){ text, strlen(text) };
 }
 
+/* The compiler, as part of a key, which those of the library's folder leave out. */
+static void name_compiler(const jit_job *job, char text[96])
+{
+    if (job->nvrtc)
+        snprintf(text, 96, "NVRTC %d.%d, %lld bytes", job->nvrtc->major, job->nvrtc->minor,
+                 job->nvrtc->file_size);
+    else
+        snprintf(text, 96, "that of the library's folder");
+}
+
 /* Everything that the code depends on. */
 static void make_key(const jit_job *job, char key[HEED_CACHE_KEY_SIZE])
 {
     heed_cache_part parts[4 + OPTIONS_MAX + 2 * HEADERS_MAX];
     size_t count = 0;
     char compiler[96];
-    snprintf(compiler, sizeof compiler, "NVRTC %d.%d, %lld bytes", job->nvrtc->major,
-             job->nvrtc->minor, job->nvrtc->file_size);
+    name_compiler(job, compiler);
     parts[count++] = part_of("heed kernel 1");
     parts[count++] = part_of(compiler);
     parts[count++] = part_of(job->build->source);
@@ -351,10 +364,10 @@ static heed_status compile(const jit_job *job, heed_cubin *cubin)
 /* -------------------------------------------------------------------------- */
 
 /* An entry of the wrong kind cannot be: the options are part of the key. */
-static bool load(heed_cubin *cubin)
+static bool load(heed_cubin *cubin, bool (*find)(const char *key, heed_cache_entry *entry))
 {
     heed_cache_entry entry;
-    if (!heed_cache_load(cubin->key, &entry))
+    if (!find(cubin->key, &entry))
         return false;
     cubin->data = entry.data;
     cubin->size = entry.size;
@@ -362,6 +375,27 @@ static bool load(heed_cubin *cubin)
     cubin->ptx = entry.ptx;
     cubin->cached = true;
     return true;
+}
+
+/* Writes to @cubin the key of what comes with a library. */
+static heed_status make_shipped_key(jit_job *job, heed_cubin *cubin)
+{
+    const heed_nvrtc *nvrtc = job->nvrtc;
+    job->nvrtc = NULL;
+    heed_status status = choose_options(job);
+    if (status == HEED_OK)
+        make_key(job, cubin->key);
+    job->nvrtc = nvrtc;
+    return status;
+}
+
+static bool load_shipped(jit_job *job, heed_cubin *cubin)
+{
+    int major, minor;
+    if (!heed_shipped_compiler(&major, &minor))
+        return false;
+    cubin->shipped = make_shipped_key(job, cubin) == HEED_OK && load(cubin, heed_shipped_load);
+    return cubin->shipped;
 }
 
 static void store(const heed_cubin *cubin)
@@ -374,22 +408,41 @@ static void store(const heed_cubin *cubin)
     heed_cache_store(cubin->key, &entry); /* without it the next process compiles again */
 }
 
-static heed_status run(jit_job *job, heed_cubin *cubin)
+/* Finds the compiler. The library's folder may make up for it, but lacks the code. */
+static heed_status find_compiler(jit_job *job)
 {
+    int major, minor;
     heed_status status = heed_nvrtc_get(&job->nvrtc);
+    if (status == HEED_OK || job->build->fresh || !heed_shipped_compiler(&major, &minor))
+        return status;
+    char why[HEED_MESSAGE_SIZE / 2];
+    snprintf(why, sizeof why, "%s", heed_message());
+    return heed_fail(status, "%s for this problem is not among the kernels that came with heed: %s",
+                     job->build->source, why);
+}
+
+static heed_status compile_or_load(jit_job *job, heed_cubin *cubin)
+{
+    heed_status status = find_compiler(job);
     if (status == HEED_OK)
         status = choose_options(job);
-    if (status == HEED_OK)
-        status = choose_headers(job);
     if (status != HEED_OK)
         return status;
     make_key(job, cubin->key);
-    if (!job->build->fresh && load(cubin))
+    if (!job->build->fresh && load(cubin, heed_cache_load))
         return HEED_OK;
     status = compile(job, cubin);
     if (status == HEED_OK && !job->build->fresh)
         store(cubin);
     return status;
+}
+
+static heed_status run(jit_job *job, heed_cubin *cubin)
+{
+    heed_status status = choose_headers(job);
+    if (status != HEED_OK || (!job->build->fresh && load_shipped(job, cubin)))
+        return status;
+    return compile_or_load(job, cubin);
 }
 
 static void trace_build(const heed_trace *trace, const heed_build *build)
@@ -399,6 +452,31 @@ static void trace_build(const heed_trace *trace, const heed_build *build)
     heed_trace_begin(trace, HEED_TRACE_COMPILE, name);
 }
 
+/* Begins a job; NULL, after heed_fail(), if there is no memory. */
+static jit_job *begin(const heed_build *build, const char *text)
+{
+    jit_job *job = calloc(1, sizeof *job); /* some kilobytes, which a caller's stack may not have */
+    if (!job) {
+        heed_fail(HEED_ERR_NO_MEMORY, "%s: no memory to compile it", build->source);
+        return NULL;
+    }
+    job->build = build;
+    job->text = text;
+    return job;
+}
+
+/* Ends it after @status. */
+static heed_status end(jit_job *job, heed_status status, heed_cubin *cubin)
+{
+    free(job);
+    if (status != HEED_OK) {
+        free(cubin->data);
+        cubin->data = NULL;
+        cubin->size = 0;
+    }
+    return status;
+}
+
 heed_status heed_jit_build_text(const heed_build *build, const char *text, heed_cubin *cubin)
 {
     int64_t start = heed_clock_ns();
@@ -406,24 +484,76 @@ heed_status heed_jit_build_text(const heed_build *build, const char *text, heed_
     heed_status status = check_build(build);
     if (status != HEED_OK)
         return status;
-    jit_job *job = calloc(1, sizeof *job); /* some kilobytes, which a caller's stack may not have */
+    jit_job *job = begin(build, text);
     if (!job)
-        return heed_fail(HEED_ERR_NO_MEMORY, "%s: no memory to compile it", build->source);
-    job->build = build;
-    job->text = text;
+        return HEED_ERR_NO_MEMORY;
     const heed_trace *trace = heed_trace_get();
     if (trace)
         trace_build(trace, build);
-    status = run(job, cubin);
+    status = end(job, run(job, cubin), cubin);
     heed_trace_end(trace);
-    free(job);
-    if (status != HEED_OK) {
-        free(cubin->data);
-        cubin->data = NULL;
-        cubin->size = 0;
-    }
     cubin->seconds = (double)(heed_clock_ns() - start) * 1e-9;
     return status;
+}
+
+/* Takes the lines out of @log that are other ones each time. */
+static void drop_times(char *log)
+{
+    char *kept = log;
+    for (const char *line = log; *line;) {
+        size_t length = strcspn(line, "\n");
+        length += line[length] == '\n';
+        const char *time = strstr(line, "Compile time");
+        if (!time || time >= line + length) {
+            memmove(kept, line, length);
+            kept += length;
+        }
+        line += length;
+    }
+    *kept = '\0';
+}
+
+static heed_status pack(jit_job *job, const char *folder, heed_cubin *cubin)
+{
+    heed_status status = choose_headers(job);
+    if (status == HEED_OK)
+        status = compile_or_load(job, cubin);
+    if (status == HEED_OK && cubin->ptx)
+        status = heed_fail(HEED_ERR_UNSUPPORTED, "%s: NVRTC %d.%d makes no machine code for sm_%d",
+                           job->build->source, job->nvrtc->major, job->nvrtc->minor,
+                           job->build->arch);
+    if (status == HEED_OK)
+        status = make_shipped_key(job, cubin);
+    if (status != HEED_OK)
+        return status;
+    drop_times(cubin->log);
+    const heed_cache_entry entry = {
+        .data = cubin->data, .size = cubin->size, .log = cubin->log, .log_size = strlen(cubin->log)
+    };
+    if (!heed_shipped_store(folder, cubin->key, &entry))
+        status = heed_fail(HEED_ERR_SYSTEM, "%s/%s.cubin cannot be written", folder, cubin->key);
+    return status;
+}
+
+heed_status heed_jit_pack(const heed_build *build, const char *folder, heed_cubin *cubin)
+{
+    heed_source source;
+    *cubin = (heed_cubin){ .data = NULL };
+    heed_status status = check_build(build);
+    if (status != HEED_OK)
+        return status;
+    if (build->fresh || !heed_source_find(build->source, &source))
+        return heed_fail(HEED_ERR_INVALID, "%s: only the library's own sources come with it",
+                         build->source);
+    jit_job *job = begin(build, source.text);
+    return job ? end(job, pack(job, folder, cubin), cubin) : HEED_ERR_NO_MEMORY;
+}
+
+heed_status heed_jit_ready(void)
+{
+    const heed_nvrtc *nvrtc;
+    int major, minor;
+    return heed_shipped_compiler(&major, &minor) ? HEED_OK : heed_nvrtc_get(&nvrtc);
 }
 
 heed_status heed_jit_build(const heed_build *build, heed_cubin *cubin)
@@ -436,6 +566,13 @@ heed_status heed_jit_build(const heed_build *build, heed_cubin *cubin)
     return heed_fail(HEED_ERR_INVALID,
                      "source is \"%s\"; the library carries no such kernel source",
                      build->source ? build->source : "NULL");
+}
+
+bool heed_jit_lacks_compiler(void)
+{
+    const heed_nvrtc *nvrtc;
+    int major, minor;
+    return heed_shipped_compiler(&major, &minor) && heed_nvrtc_get(&nvrtc) != HEED_OK;
 }
 
 void heed_cubin_free(heed_cubin *cubin)

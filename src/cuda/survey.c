@@ -9,6 +9,7 @@
 #include "driver/driver.h"
 #include "driver/nvml.h"
 #include "driver/nvrtc.h"
+#include "shipped.h"
 
 static void note_failure(heed_survey_part *part)
 {
@@ -42,6 +43,17 @@ static void look_for_nvrtc(heed_survey_part *part)
     snprintf(part->text, sizeof part->text, "%d.%d, %s (%s), for sm_%d to sm_%d", nvrtc->major,
              nvrtc->minor, nvrtc->path, nvrtc->place, nvrtc->supported[0],
              nvrtc->supported[nvrtc->supported_count - 1]);
+}
+
+static void look_for_shipped(heed_survey_part *part)
+{
+    char folder[PATH_MAX];
+    int major, minor;
+    part->found = heed_shipped_compiler(&major, &minor) && heed_shipped_folder(folder);
+    if (!part->found)
+        return;
+    part->version = 1000 * major + 10 * minor;
+    snprintf(part->text, sizeof part->text, "compiled by NVRTC %d.%d, in %s", major, minor, folder);
 }
 
 static void look_for_nvml(heed_survey_part *part)
@@ -88,6 +100,7 @@ void heed_survey_take(heed_survey *survey)
     memset(survey, 0, sizeof *survey);
     const heed_driver *driver = look_for_driver(&survey->driver);
     look_for_nvrtc(&survey->nvrtc);
+    look_for_shipped(&survey->shipped);
     look_for_nvml(&survey->nvml);
     if (!driver || driver->empty || driver->device_count(&count) != CU_SUCCESS)
         return;

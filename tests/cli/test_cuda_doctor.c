@@ -50,6 +50,12 @@ static const struct {
         "Update the driver" },
       { "" } },
     { FAKE "FAKE_CUDA_DRIVER=13010", 3, { "OK  NVRTC", "for CUDA 13.1" }, { "may refuse" } },
+    /* kernels that came along */
+    { FAKE "HEED_CUBINS=$PWD/cubins",
+      3,
+      { "OK  kernels", "compiled by NVRTC 12.9, in", "/cubins" },
+      { "FAIL  NVRTC" } },
+    { FAKE "HEED_CUBINS=$PWD/bin", 3, { "OK  NVRTC" }, { "kernels  compiled" } },
     /* a GPU that is too old */
     { FAKE "FAKE_CUDA_ARCH=75",
       0,
@@ -136,7 +142,8 @@ static int open_machine(void **state)
     static const run_heed_way way = { HEED_PROGRAM, NULL };
     if (scratch_open(state) != 0)
         return -1;
-    run_heed_must(state, &way, "mkdir -p bin cuda/bin", 0);
+    run_heed_must(state, &way, "mkdir -p bin cubins cuda/bin", 0);
+    scratch_text_write(state, "cubins/compiler", "NVRTC 12.9\n");
     scratch_script_write(state, "bin/ncu", "#!/bin/sh\nexit 0\n");
     scratch_script_write(state, "cuda/bin/nvdisasm", "#!/bin/sh\nexit 0\n");
     scratch_script_write(state, "bin/python3",

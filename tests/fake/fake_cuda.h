@@ -72,6 +72,7 @@ typedef struct fake_cuda {
     const char *compile_error; /* what the compiler says of every source; NULL: it takes them */
 
     /* The events so far. */
+    int compilations;
     int calls;          /* that could have failed */
     const char *failed; /* the entry that did fail */
     int sticky;         /* the result of every call from now on */

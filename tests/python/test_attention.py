@@ -11,6 +11,7 @@ import gc
 import os
 import pathlib
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -161,6 +162,8 @@ class Attention(Case):
     def test_sinks_and_starts(self):
         q, k, v = self.tensors()
         sinks = self.random.standard_normal(4).astype(np.float32)
+        each = self.random.standard_normal((2, 9)).astype(np.float32)[:, :4]  # of each batch element, rows apart
+        self.near(heed.attention(q, k, v, sinks=each), formula(q, k, v, sinks=each)[0])
         starts = np.minimum(np.arange(37) // 9 * 9, 52).astype(np.int32)
         seen = np.arange(53) >= starts[:, None]
         mine, own = heed.attention(q, k, v, sinks=sinks, starts=starts, return_lse=True)
@@ -467,6 +470,45 @@ class Torch(Case):
                 heed.attention(*x)
         o = formula(-q.numpy(), k.numpy(), v.numpy())[0]
         self.near(heed.attention(negated.resolve_neg(), k, v).numpy(), o)
+
+
+class Surroundings(unittest.TestCase):
+    def test_wisdom(self):
+        context = heed.Context("cpu", threads=heed.Context("cpu").threads)
+        heed.Plan("b1 h1 s16 d16 f32", context, effort="measure")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "own.wisdom"
+            context.save_wisdom(path)
+            heed.wisdom.forget(device="cpu")
+            self.assertEqual(heed.wisdom.load(path, device="cpu"), (1, 0))
+            self.assertEqual(heed.wisdom.export(device="cpu"), context.export_wisdom())
+            heed.wisdom.save(path, device="cpu")
+            self.assertEqual(path.read_text(), context.export_wisdom())
+        heed.wisdom.forget(device="cpu")
+        self.assertNotIn("b1 h1 s16", heed.wisdom.export(device="cpu"))
+        self.assertEqual(heed.wisdom.add(context.export_wisdom(), device="cpu"), (1, 0))
+        with self.assertRaises(heed.CorruptError):
+            heed.wisdom.add("no wisdom")
+        heed.wisdom.forget(device="cpu")
+
+    def test_doctor(self):
+        findings = {finding.part: finding for finding in heed.doctor()}
+        self.assertEqual(findings["libheed"].text.split(",")[0], heed.__version__)
+        self.assertTrue(findings["cpu"].found and findings["numpy"].found)
+        self.assertIn(np.__version__, str(heed.doctor()))
+        before = os.environ.get("HEED_CUBINS")
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                os.environ["HEED_CUBINS"] = folder
+                self.assertFalse([x for x in heed.doctor() if x.part == "kernels"][0].found)
+                (pathlib.Path(folder) / "compiler").write_text("NVRTC 12.9\n")
+                (pathlib.Path(folder) / f"{'0' * 64}.cubin").write_text("")
+                (kernels,) = [x for x in heed.doctor() if x.part == "kernels"]
+                self.assertEqual(kernels.text, f"1 by NVRTC 12.9, in {folder}")
+            finally:
+                os.environ.pop("HEED_CUBINS")
+                if before is not None:
+                    os.environ["HEED_CUBINS"] = before
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the examples of docs/python.md and, where there is torch, of docs/torch.md. Exits with 77 where there is no
+"""Runs the examples of README.md and docs/python.md and, where there is torch, of docs/torch.md. Exits with 77 where there is no
 numpy."""
 
 import doctest
 import importlib.util
 import os
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -30,6 +31,9 @@ def main():
     if not is_there("numpy"):
         print("SKIPPED: no numpy")
         sys.exit(77)
+    for program in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
+        if "torch" not in program.split("\n")[0] or is_there("torch"):
+            exec(compile(program, "README.md", "exec"), {})
     wrong = run("docs/python.md", (ROOT / "docs" / "python.md").read_text())
     if is_there("torch"):
         import heed.torch

@@ -288,6 +288,18 @@ class Caches(Case):
             self.near(o[b:b + 1], formula(self.q[b:b + 1], k[at:at + 1, :n + 3], v[at:at + 1, :n + 3], causal=True)[0])
         self.assertTrue(torch.equal(k[1], self.k[1]))
 
+    def test_leftpad_turns_nothing(self):
+        """Positions of the rotary embedding are those in the cache."""
+        angle = torch.rand(60, 8, device=DEVICE) * 6
+        pad = torch.tensor([2, 5], dtype=torch.int32, device=DEVICE)
+        caches = []
+        for leftpad in (None, pad):
+            k, v = self.k.clone(), self.v.clone()
+            flash_attn.flash_attn_with_kvcache(self.q, k, v, self.new_k, self.new_v, angle.cos(), angle.sin(),
+                                               self.lengths, cache_leftpad=leftpad, causal=True)
+            caches.append(k)
+        self.assertTrue(torch.equal(*caches))
+
     def test_leftpad(self):
         pad = torch.tensor([2, 5], dtype=torch.int32, device=DEVICE)
         for words in ({"causal": True}, {}):
@@ -297,6 +309,78 @@ class Caches(Case):
                 wanted = formula(self.q[b:b + 1], self.k[b:b + 1, first:n], self.v[b:b + 1, first:n], **words)
                 self.near(o[b:b + 1], wanted[0])
                 self.near(lse[b:b + 1], wanted[1], 1e-4)
+
+
+class PagedCache(Case):
+    """Sequences of three lengths in a pool of pages in any order, whose others are NaN."""
+
+    def setUp(self):
+        super().setUp()
+        self.page, self.lengths = 8, [30, 0, 13]
+        self.q = self.draw(3, 3, 4, 32)
+        self.k, self.v = self.draw(3, 40, 2, 32), self.draw(3, 40, 2, 32)
+        order = torch.randperm(20, device=DEVICE)[:15].view(3, 5)
+        self.pool_k, self.pool_v = (torch.full((20, self.page, 2, 32), math.nan, device=DEVICE) for _ in range(2))
+        for b in range(3):
+            for n in range(5):
+                part = slice(n * self.page, (n + 1) * self.page)
+                self.pool_k[order[b, n]], self.pool_v[order[b, n]] = self.k[b, part], self.v[b, part]
+        self.table = order.to(torch.int32)
+        self.tensor = torch.tensor(self.lengths, dtype=torch.int32, device=DEVICE)
+
+    def wanted(self, b, **words):
+        n = self.lengths[b]
+        return formula(self.q[b:b + 1], self.k[b:b + 1, :n], self.v[b:b + 1, :n], **words)
+
+    def test_pages(self):
+        slopes = torch.tensor([0.5, 0.25, 0.125, 0.1], device=DEVICE)
+        for words in ({}, {"causal": True}, {"window": (4, 0)}, {"causal": True, "softcap": 2.0}, {"slopes": slopes},
+                      {"slopes": slopes, "causal": True}):
+            own = {{"window": "window_size", "slopes": "alibi_slopes"}.get(x, x): y for x, y in words.items()}
+            for kind in (torch.int32, torch.int64):
+                o = flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, cache_seqlens=self.tensor,
+                                                       block_table=self.table.to(kind), **own)
+                for b in (0, 2):
+                    self.near(o[b:b + 1], self.wanted(b, **words)[0])
+                self.assertFalse(o[1].any())
+            if "slopes" not in words:
+                o, lse = flash_attn_3.flash_attn_with_kvcache(
+                    self.q, self.pool_k, self.pool_v, cache_seqlens=self.tensor, page_table=self.table, **own,
+                    return_softmax_lse=True)
+                for b in (0, 2):
+                    wanted = self.wanted(b, **words)
+                    self.near(o[b:b + 1], wanted[0])
+                    self.near(lse[b:b + 1], wanted[1], 1e-4)
+
+    def test_all_pages(self):
+        o = flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, block_table=self.table)
+        self.near(o, formula(self.q, self.k, self.v)[0])
+
+    def test_new_keys(self):
+        new_k, new_v = self.draw(3, 3, 2, 32), self.draw(3, 3, 2, 32)
+        for b, n in enumerate(self.lengths):  # some of them across a border of pages
+            self.k[b, n:n + 3], self.v[b, n:n + 3] = new_k[b], new_v[b]
+        self.lengths = [n + 3 for n in self.lengths]
+        o = flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, new_k, new_v, causal=True,
+                                               cache_seqlens=self.tensor, block_table=self.table)
+        for b in range(3):
+            self.near(o[b:b + 1], self.wanted(b, causal=True)[0])
+            for n in range(5):
+                part = slice(n * self.page, (n + 1) * self.page)
+                self.assertTrue(torch.equal(self.pool_k[self.table[b, n]], self.k[b, part]))
+                self.assertTrue(torch.equal(self.pool_v[self.table[b, n]], self.v[b, part]))
+
+    @unittest.skipUnless(DEVICE == "cpu", "numbers are read on a CPU alone")
+    def test_numbers_that_are_no_pages(self):
+        for number in (-1, 20, 1 << 30):
+            table = self.table.clone()
+            table[1, 0] = table[2, 2] = table[0, 4] = number  # behind the keys
+            flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, cache_seqlens=self.tensor,
+                                               block_table=table)
+            table[2, 1] = number
+            with self.assertRaisesRegex(heed.InvalidError, rf"block_table: entry \(2, 1\) is {number}; .* 0 to 19"):
+                flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, cache_seqlens=self.tensor,
+                                                   block_table=table)
 
 
 class Mistakes(Case):
@@ -310,8 +394,11 @@ class Mistakes(Case):
             (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_func(q, q, q, 0.1)),
             (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, 0.1)),
             (unsupported, "block_table", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, block_table=cu)),
-            (unsupported, "block_table", lambda: two.flash_attn_with_kvcache(q, q, q, block_table=cu)),
-            (unsupported, "page_table", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=cu)),
+            (invalid, "block_table: shape is", lambda: two.flash_attn_with_kvcache(q, q, q, block_table=cu)),
+            (invalid, "page_table: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=cu[None])),
+            (wrong, "page_table: pass", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=q)),
+            (invalid, "cache_batch_idx: a block_table", lambda: two.flash_attn_with_kvcache(
+                q, q, q, block_table=cu[:2, None], cache_batch_idx=cu[:2])),
             (unsupported, "cu_seqlens_q", lambda: three.flash_attn_with_kvcache(q, q, q, cu_seqlens_q=cu)),
             (unsupported, "qv", lambda: three.flash_attn_func(q, q, q, qv=q)),
             (unsupported, "k_descale", lambda: three.flash_attn_func(q, q, q, k_descale=q)),

@@ -35,7 +35,7 @@ int scene_reset(void **state)
     fake->hook = NULL;
     fake->fail_name = NULL;
     fake->fail_call = fake->fail_result = fake->launch_error = 0;
-    fake->calls = fake->sticky = fake->launches = 0;
+    fake->calls = fake->sticky = fake->launches = fake->compilations = 0;
     fake->failed = NULL;
     fake->compile_error = NULL;
     fake->persisting = 0;

@@ -38,6 +38,7 @@ static const layer layers[] = {
     { "src/", false, { "include/", "src/" }, { NULL } },
     { "src/cuda/cache.c", false, { "include/", "src/" }, { "sha2.h" } },
     { "src/cuda/kernels/", false, { "src/cuda/kernels/" }, { NULL } },
+    { "python/xla/", false, { "include/", "python/xla/" }, { NULL } },
     { "python/call/", false, { "include/", "python/call/" }, { NULL } },
     { "lab/base/", false, { "include/", "src/measure.h", "lab/base/" }, { NULL } },
     { "lab/base/planner.c", false, { "src/cpu/features.h", "lab/base/" }, { NULL } },
@@ -163,6 +164,7 @@ static const layer layers[] = {
       { "include/", "lab/base/", "lab/search/", "proposers/" },
       { "curl/curl.h", "jansson.h" } },
     { "proposers/attention.c", true, { "lab/trial/heed_candidate.h" }, { NULL } },
+    { "tools/", true, { "include/", "src/" }, { NULL } },
     { "tests/", true, { "" }, { "jansson.h", "cmocka.h" } },
 };
 

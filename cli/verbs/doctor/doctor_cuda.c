@@ -97,11 +97,20 @@ static void say_nvrtc(doctor_report *report, const heed_survey *survey)
     else if (getenv("HEED_NVRTC"))
         doctor_say(report, DOCTOR_FAIL, "NVRTC", "Correct or unset HEED_NVRTC", "%s",
                    survey->nvrtc.text);
+    else if (survey->gpu_count && survey->shipped.found)
+        doctor_say(report, DOCTOR_WARN, "NVRTC", fix, "only kernels that came along can run: %s",
+                   survey->nvrtc.text);
     else if (survey->gpu_count)
         doctor_say(report, DOCTOR_FAIL, "NVRTC", fix, "%s", survey->nvrtc.text);
     else
         doctor_say(report, DOCTOR_OK, "NVRTC", NULL,
                    "not found: GPUs and 'heed inspect' would need it");
+}
+
+static void say_shipped(doctor_report *report, const heed_survey *survey)
+{
+    if (survey->shipped.found)
+        doctor_say(report, DOCTOR_OK, "kernels", NULL, "%s", survey->shipped.text);
 }
 
 static void say_nvml(doctor_report *report, const heed_survey *survey)
@@ -189,7 +198,8 @@ void doctor_check_cuda(doctor_report *report)
     heed_survey_take(survey);
     say_driver(report, survey);
     say_nvrtc(report, survey);
+    say_shipped(report, survey);
     say_nvml(report, survey);
     for (int i = 0; i < survey->gpu_count && !cli_interrupted(); i++)
-        check_gpu(report, &survey->gpus[i], survey->nvrtc.found);
+        check_gpu(report, &survey->gpus[i], survey->nvrtc.found || survey->shipped.found);
 }

@@ -45,12 +45,16 @@ cu_function *heed_cuda_function_handle(const heed_cuda_function *function)
 /* -------------------------------------------------------------------------- */
 
 /* A driver may refuse the code of a compiler of a later major version: says what to do then. */
-static void hint_at_compiler(const heed_cuda *cuda, char *text, size_t size)
+static void hint_at_compiler(const heed_cuda *cuda, const heed_cubin *cubin, char *text,
+                             size_t size)
 {
     const heed_nvrtc *nvrtc;
     int driver = cuda->gpu.driver / 1000;
     *text = '\0';
-    if (heed_nvrtc_get(&nvrtc) == HEED_OK && nvrtc->major > driver)
+    if (cubin->shipped)
+        snprintf(text, size,
+                 " that came with heed (HEED_CUBINS= in the environment leaves it out)");
+    else if (heed_nvrtc_get(&nvrtc) == HEED_OK && nvrtc->major > driver)
         snprintf(text, size,
                  " by NVRTC %d.%d, which is newer than the driver for CUDA %d.%d (update the "
                  "driver, or take NVRTC %d: pip install nvidia-cuda-nvrtc-cu%d)",
@@ -61,7 +65,7 @@ static void hint_at_compiler(const heed_cuda *cuda, char *text, size_t size)
 static heed_status fail_load(heed_cuda *cuda, const heed_cubin *cubin, int result, const char *log)
 {
     char what[1024], hint[192];
-    hint_at_compiler(cuda, hint, sizeof hint);
+    hint_at_compiler(cuda, cubin, hint, sizeof hint);
     snprintf(what, sizeof what, "loading code for compute capability %d.%d%s%s%s%.500s%s",
              cuda->gpu.arch / 10, cuda->gpu.arch % 10, cubin->ptx ? " from PTX" : "", hint,
              *log ? " (" : "", log, *log ? ")" : "");

@@ -1,0 +1,78 @@
+"""Arguments that are no arrays, as ctypes needs them: it takes the wrong ones in silence, or in words that
+name nothing."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Any, Optional, Tuple
+
+from ._errors import ArgumentTypeError, InvalidError
+
+_INT_MAX = (1 << 31) - 1
+
+
+def text(name: str, value: Any) -> bytes:
+    """A str for C."""
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no str; pass one")
+    if "\0" in value:
+        raise InvalidError(f"{name}: {value[:40]!r} has a null character; leave it out")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise InvalidError(f"{name}: {value[:40]!r} is no text in UTF-8; pass one") from None
+
+
+def text_or_none(name: str, value: Any) -> Optional[bytes]:
+    """The same, or None."""
+    return None if value is None else text(name, value)
+
+
+def path(value: Any) -> bytes:
+    """The name of a file for C."""
+    try:
+        name = os.fsencode(value)
+    except TypeError:
+        raise ArgumentTypeError(f"path: {type(value).__name__} is no path; pass one") from None
+    if b"\0" in name:
+        raise InvalidError(f"path: {value!r} has a null character; leave it out")
+    return name
+
+
+def integer(name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -> int:
+    """A whole number from @low to @high."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{name}: {type(value).__name__} is no whole number; pass an int"
+        ) from None
+    if not low <= number <= high:
+        raise InvalidError(f"{name}: {number} is not in {low} to {high}; pass a number that is")
+    return number
+
+
+def number(name: str, value: Any) -> float:
+    """A number."""
+    if isinstance(value, (str, bytes, bytearray)):
+        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no number; pass a float")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(
+            f"{name}: {type(value).__name__} is no number; pass a float"
+        ) from None
+    except OverflowError:
+        raise InvalidError(f"{name}: the number is beyond those of a float; pass another") from None
+
+
+def word(name: str, value: Any, choices: Tuple[str, ...]) -> str:
+    """One of the @choices."""
+    if not isinstance(value, str):
+        raise ArgumentTypeError(
+            f"{name}: {type(value).__name__} is no str; pass one of {', '.join(choices)}"
+        )
+    if value not in choices:
+        raise InvalidError(f"{name}: {value[:40]!r} is not one of {', '.join(choices)}; pass one")
+    return value

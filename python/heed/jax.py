@@ -1,0 +1,402 @@
+"""heed.jax.attention(): attention inside of JAX's programs.
+
+>>> import heed.jax
+>>> o = jax.jit(heed.jax.attention)(q, k, v)
+
+XLA calls heed by its foreign function interface: under jit, in scans and loops, on a CPU or a CUDA
+device. vmap takes the mapped dimension as more of the batch, without a loop. The gradient is
+computed by JAX from the definition, and keeps all logits; heed has no backward pass of its own yet.
+docs/python.md has an example.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import os
+from ctypes import sizeof
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+
+import jax
+import jax.custom_batching
+import jax.ffi
+import jax.numpy as jnp
+import numpy as np
+
+from . import _library as c
+from . import _values
+from ._arrays import View
+from ._attention import (
+    LAYOUTS,
+    OPERANDS,
+    _check_words,
+    _expression,
+    _fill_mask,
+    _fill_operands,
+    _fill_sizes,
+    _order,
+    _pair,
+)
+from ._errors import ArgumentTypeError, UnsupportedError
+from ._library import library
+from ._plan import TYPES, Plan, Problem, context_of
+
+__all__ = ["attention"]
+
+_TYPES = {
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int32": "i32",
+    "bool": "bool",
+}
+_FUNCTIONS = (
+    "heed_message",
+    "heed_context_create",
+    "heed_problem_parse_sized",
+    "heed_plan_create",
+    "heed_plan_workspace_size",
+    "heed_execute",
+)
+
+
+class _Words(NamedTuple):
+    """The words of a call, all of which have a hash."""
+
+    causal: "bool | str"
+    window: Optional[Tuple[Optional[int], Optional[int]]]
+    chunk: Optional[int]
+    align: Optional[str]
+    softcap: float
+    score: Optional[str]
+    visible: Optional[str]
+    scale: Optional[float]
+    layout: str
+    return_lse: bool
+    operands: Tuple[str, ...]  # those that are given
+
+
+# ---- The call ------------------------------------------------------------------------------------
+
+
+def _register() -> None:
+    """Tell XLA where the functions of heed_jax.so are, and that where libheed's are."""
+    folder = os.path.dirname(c.PATH) or os.path.dirname(os.path.abspath(__file__))
+    path = os.path.join(os.path.abspath(folder), "heed_jax.so")
+    try:
+        handler = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"heed_jax.so cannot be loaded from {path}: {error}") from None
+    functions = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in _FUNCTIONS]
+    handler.heed_jax_use((ctypes.c_void_p * len(functions))(*functions))
+    jax.ffi.register_ffi_target(
+        "heed_attention", jax.ffi.pycapsule(handler.heed_jax_cpu), platform="cpu"
+    )
+    cuda = jax.ffi.pycapsule(handler.heed_jax_cuda)
+    jax.ffi.register_ffi_target(
+        "heed_attention", {"initialize": cuda, "execute": cuda}, platform="CUDA"
+    )
+
+
+_register()
+
+
+def _view(name: str, x: Any) -> View:
+    """An array of a function that is traced: all but its elements."""
+    dtype = _TYPES.get(str(x.dtype))
+    if dtype is None:
+        raise ArgumentTypeError(
+            f"{name}: dtype {x.dtype} is not one of float32, float16, bfloat16, int32 and bool"
+        )
+    strides, step = [], 1
+    for size in reversed(x.shape):
+        strides.append(step)
+        step *= size
+    return View(0, tuple(x.shape), tuple(reversed(strides)), dtype, "cpu", x, None)
+
+
+def _describe(words: _Words, views: Dict[str, View]) -> Tuple[Problem, Tuple[int, ...]]:
+    """The problem of a call, and the sizes of O: batch, queries, heads and head dim."""
+    order = LAYOUTS[words.layout]
+    fields = c.Problem(size=sizeof(c.Problem))
+    operands = {name: views[name] for name in words.operands}
+    sizes = _fill_sizes(fields, views["q"], views["k"], views["v"], operands.get("table"), order)
+    shape = _in_layout(sizes, words.layout)
+    _, fields.o = _order("out", _view("out", jax.ShapeDtypeStruct(shape, jnp.float32)), order)
+    if words.scale is not None:
+        fields.scale = words.scale
+    fields.softcap = words.softcap
+    fields.score = _expression("score", words.score)
+    fields.visible = _expression("visible", words.visible)
+    _fill_mask(fields, words.causal, words.window, words.chunk, words.align)
+    _fill_operands(fields, operands)
+    return Problem._of(fields), sizes
+
+
+def _in_layout(sizes: Tuple[int, ...], layout: str) -> Tuple[int, ...]:
+    shape = [0, 0, 0, sizes[3]]
+    for place, size in zip(LAYOUTS[layout], sizes[:3]):
+        shape[place] = size
+    return tuple(shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _workspace(spec: str, platform: str) -> int:
+    """Bytes that a plan on a device of the platform, or on a CPU, needs at most."""
+    devices = ("cpu", "cuda:0") if platform == "gpu" else ("cpu",)
+    sizes = [Plan(Problem(spec), context_of(device)).workspace_size for device in devices]
+    return max(sizes) + c.ALIGNMENT
+
+
+def _call(words: _Words, *arrays: Any) -> Tuple[Any, ...]:
+    """O and, if it is wanted, the LSE."""
+    names = ("q", "k", "v", *words.operands)
+    views = {name: _view("mask" if name == "shown" else name, x) for name, x in zip(names, arrays)}
+    problem, sizes = _describe(words, views)
+    results = [("o", jax.ShapeDtypeStruct(_in_layout(sizes, words.layout), arrays[0].dtype))]
+    if words.return_lse:
+        rows = (sizes[0], sizes[2], sizes[1])
+        results.append(("lse", jax.ShapeDtypeStruct(rows, jnp.float32)))
+    room = _workspace(str(problem), jax.default_backend())
+    results.append(("workspace", jax.ShapeDtypeStruct((room,), jnp.uint8)))
+    found = jax.ffi.ffi_call("heed_attention", tuple(shape for _, shape in results))(
+        *arrays,
+        spec=str(problem),
+        arguments=np.array([getattr(c.Buffers, name).offset for name in names], np.int64),
+        results=np.array([getattr(c.Buffers, name).offset for name, _ in results], np.int64),
+    )
+    return tuple(found[:-1])
+
+
+# ---- vmap ----------------------------------------------------------------------------------------
+
+#: Dimensions of an operand that has a batch; there the first is it.
+_RANKS = {"bias": 4, "shown": 4, "slopes": 2, "sinks": 2, "starts": 2, "lengths": 1, "table": 2}
+
+
+def _fold(x: Any, at: int) -> Any:
+    """The first dimension, that of a map, taken into the one at @at of the others."""
+    x = jnp.moveaxis(x, 0, at)
+    return x.reshape(*x.shape[:at], x.shape[at] * x.shape[at + 1], *x.shape[at + 2 :])
+
+
+def _spread(x: Any, mapped: bool, size: int) -> Any:
+    return x if mapped else jnp.broadcast_to(x, (size, *x.shape))
+
+
+def _fold_operand(name: str, x: Any, mapped: bool, size: int, batch: int) -> Any:
+    """The operand of a batch that is @size times as large."""
+    rank = _RANKS[name]
+    own = x.shape[1:] if mapped else x.shape
+    if not mapped and (len(own) < rank or (own[0] == 1 and batch > 1)):
+        return x  # the same for all
+    while len(own) < rank:
+        own = (1, *own)
+    x = x.reshape(*((size,) if mapped else ()), *own)
+    x = jnp.broadcast_to(_spread(x, mapped, size), (size, batch, *own[1:]))
+    return _fold(x, 0)
+
+
+def _map(words: _Words, size: int, mapped: Any, *arrays: Any) -> Tuple[Any, Any]:
+    """The rule of vmap: the mapped dimension becomes more of the batch."""
+    at = LAYOUTS[words.layout][0]
+    batch = arrays[0].shape[at + (1 if mapped[0] else 0)]
+    names = ("q", "k", "v", *words.operands)
+    pools = "table" in names
+    apart = not pools or mapped[1] or mapped[2]  # each one has keys of its own
+    folded = []
+    for name, x, own in zip(names, arrays, mapped):
+        if name in OPERANDS:
+            folded.append(_fold_operand(name, x, own, size, batch))
+        elif name == "q" or apart:
+            folded.append(_fold(_spread(x, own, size), at))
+        else:
+            folded.append(x)
+    if pools and apart:  # pages of the n-th follow those of the others
+        pages = folded[1].shape[at] // size
+        table = names.index("table")
+        first = jnp.repeat(jnp.arange(size, dtype=jnp.int32) * pages, batch)
+        folded[table] = folded[table] + first[:, None]
+    found = _mapped(words)(*folded)
+    results = [_unfold(x, 0 if i else at, size) for i, x in enumerate(found)]
+    return tuple(results), tuple(True for _ in results)
+
+
+def _unfold(x: Any, at: int, size: int) -> Any:
+    x = x.reshape(*x.shape[:at], size, x.shape[at] // size, *x.shape[at + 1 :])
+    return jnp.moveaxis(x, at, 0)
+
+
+@functools.lru_cache(maxsize=256)
+def _mapped(words: _Words) -> Callable[..., Any]:
+    call: Any = jax.custom_batching.custom_vmap(functools.partial(_call, words))
+    call.def_vmap(functools.partial(_map, words))
+    return call  # type: ignore[no-any-return]
+
+
+# ---- The gradient --------------------------------------------------------------------------------
+
+
+def _positions(words: _Words, queries: int, keys: Any) -> Any:
+    """Where queries stand among the keys, (batch or 1, 1, queries, 1)."""
+    rows = jnp.arange(queries)[None, None, :, None]
+    if "bottom-right" in (words.causal, words.align):
+        return rows + keys - queries
+    return rows
+
+
+def _seen(words: _Words, given: Dict[str, Any], shape: Tuple[int, int], lengths: Any) -> Any:
+    """Which keys queries see: booleans that broadcast to (batch, heads, queries, keys)."""
+    p = _positions(words, shape[0], lengths)
+    j = jnp.arange(shape[1])[None, None, None, :]
+    seen = j < lengths
+    if words.causal:
+        seen &= j <= p
+    if words.window is not None:
+        left, right = words.window
+        seen &= True if left is None else j >= p - left
+        seen &= True if right is None else j <= p + right
+    if words.chunk:
+        seen &= j // words.chunk == p // words.chunk
+    if "starts" in given:
+        starts = given["starts"]
+        seen &= j >= starts.reshape(-1, 1, shape[0], 1)
+    if "shown" in given:
+        seen &= given["shown"]
+    return seen
+
+
+def _logits(words: _Words, given: Dict[str, Any], q: Any, k: Any, lengths: Any) -> Any:
+    """float32, of q and k (batch, heads, sequence, dim)."""
+    scale = 1 / math.sqrt(q.shape[-1]) if words.scale is None else words.scale
+    t = scale * jnp.einsum("bhqd,bhkd->bhqk", q, k)
+    if words.softcap:
+        t = words.softcap * jnp.tanh(t / words.softcap)
+    if "bias" in given:
+        t = t + given["bias"].astype(jnp.float32)
+    if "slopes" in given:
+        distance = jnp.abs(_positions(words, t.shape[2], lengths) - jnp.arange(t.shape[3]))
+        slopes = given["slopes"]
+        t = t - slopes.reshape(-1, slopes.shape[-1], 1, 1) * distance
+    return t
+
+
+def _define(words: _Words, *arrays: Any) -> Tuple[Any, ...]:
+    """The definition, whose gradient JAX knows."""
+    given = dict(zip(words.operands, arrays[3:]))
+    for name, what in (("score", words.score), ("visible", words.visible), ("table", None)):
+        if what or name in given:
+            raise UnsupportedError(f"{name}: heed.jax has no gradient with it; leave it out")
+    order = LAYOUTS[words.layout]
+    to_bhsd = (order[0], order[2], order[1], 3)
+    q, k, v = (jnp.transpose(x, to_bhsd).astype(jnp.float32) for x in arrays[:3])
+    group = q.shape[1] // k.shape[1]
+    k, v = jnp.repeat(k, group, 1), jnp.repeat(v, group, 1)
+    lengths = given["lengths"].reshape(-1, 1, 1, 1) if "lengths" in given else k.shape[2]
+    seen = _seen(words, given, (q.shape[2], k.shape[2]), lengths)
+    t = jnp.where(seen, _logits(words, given, q, k, lengths), -jnp.inf)
+    most = jnp.max(t, -1, keepdims=True)
+    if "sinks" in given:
+        sinks = given["sinks"].reshape(-1, q.shape[1], 1, 1)
+        most = jnp.maximum(most, sinks)
+    most = jax.lax.stop_gradient(jnp.where(jnp.isfinite(most), most, 0))
+    weights = jnp.where(seen, jnp.exp(jnp.where(seen, t, 0) - most), 0)
+    total = jnp.sum(weights, -1, keepdims=True)
+    if "sinks" in given:
+        total = total + jnp.exp(sinks - most)
+    whole = jnp.where(total > 0, total, 1)
+    o = jnp.einsum("bhqk,bhkd->bhqd", weights / whole, v)
+    o = jnp.transpose(o, tuple(np.argsort(to_bhsd))).astype(arrays[0].dtype)
+    if not words.return_lse:
+        return (o,)
+    lse = jnp.where(total > 0, jnp.log(whole) + most, -jnp.inf)
+    return (o, lse[..., 0])
+
+
+@functools.lru_cache(maxsize=256)
+def _differentiable(words: _Words) -> Callable[..., Any]:
+    call: Any = jax.custom_vjp(_mapped(words))
+
+    def forward(*arrays: Any) -> Tuple[Any, Any]:
+        return _mapped(words)(*arrays), arrays
+
+    def backward(arrays: Any, cotangents: Any) -> Any:
+        _, pull = jax.vjp(functools.partial(_define, words), *arrays)
+        return pull(cotangents)
+
+    call.defvjp(forward, backward)
+    return call  # type: ignore[no-any-return]
+
+
+# ---- The function --------------------------------------------------------------------------------
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    causal: "bool | str" = False,
+    window: Optional[Tuple[Optional[int], Optional[int]]] = None,
+    chunk: Optional[int] = None,
+    align: Optional[str] = None,
+    softcap: float = 0.0,
+    bias: Any = None,
+    mask: Any = None,
+    slopes: Any = None,
+    sinks: Any = None,
+    starts: Any = None,
+    lengths: Any = None,
+    table: Any = None,
+    score: Optional[str] = None,
+    visible: Optional[str] = None,
+    scale: Optional[float] = None,
+    layout: str = "bshd",
+    return_lse: bool = False,
+) -> Any:
+    """heed.attention() for arrays of JAX, traced or not, with its words and shapes.
+
+    Args:
+        q, k, v, bias, mask, slopes, sinks, starts, lengths, table: arrays of JAX or NumPy.
+        the others: as in heed.attention(). They are part of the traced program, not traced.
+
+    Returns:
+        out, or (out, lse), arrays of JAX.
+
+    Raises:
+        InvalidError, ArgumentTypeError: as heed.attention(), while the function is traced.
+        UnsupportedError: a gradient is wanted with score, visible or table.
+
+    Gradients are those of the definition, float32, for q, k, v, bias, slopes and sinks; they take
+    memory for batch * heads * queries * keys logits.
+    """
+    _values.word("layout", layout, tuple(LAYOUTS))
+    _check_words(causal, chunk, align, softcap, scale)
+    given = {
+        name: x
+        for name, x in zip(OPERANDS, (bias, mask, slopes, sinks, starts, lengths, table))
+        if x is not None
+    }
+    arrays = []
+    for name, x in (("q", q), ("k", k), ("v", v), *given.items()):
+        if not hasattr(x, "dtype") or not hasattr(x, "shape"):
+            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no array of JAX or NumPy; pass one")
+        arrays.append(jnp.asarray(x))
+    if str(arrays[0].dtype) not in ("float32", "float16", "bfloat16"):
+        raise ArgumentTypeError(f"q: dtype {arrays[0].dtype} is not float32, float16 or bfloat16")
+    words = _Words(
+        causal,
+        None if window is None else _pair(window),
+        chunk,
+        align,
+        float(softcap),
+        score,
+        visible,
+        None if scale is None else float(scale),
+        layout,
+        bool(return_lse),
+        tuple(given),
+    )
+    found = _differentiable(words)(*arrays)
+    return found if return_lse else found[0]

@@ -1,0 +1,293 @@
+"""The laboratory from Python: the verbs of the program heed, with records of what they answer.
+
+>>> import heed.lab
+>>> rows = heed.lab.bench("b1 h2 s64 d32 f32", seconds=0.1, peers="none")
+>>> rows[0]["kernel"], rows[0]["p50"]
+
+Each function runs the program, passes its words on as options of the verb (`effort="measure"` is
+--effort measure, `cold=True` is --cold, a list repeats an option), and makes a list of flat dicts,
+which pandas.DataFrame() takes as it is. `heed VERB --help` has the options; the whole answer is the
+list's `document`. docs/command-line.md is a tour.
+
+The program is looked for in HEED_PROGRAM, in the build folder that libheed is in, and on PATH. It is
+no part of the wheel: `make` builds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
+
+from . import _library
+from ._errors import (
+    ArgumentTypeError,
+    CorruptError,
+    HeedError,
+    InvalidError,
+    SystemCallError,
+    UnsupportedError,
+)
+from ._plan import Problem
+
+__all__ = ["Records", "bench", "board", "plan", "program", "run", "tune", "verify"]
+
+#: A problem, as text or as a heed.Problem, or several.
+Problems = Union[str, Problem, Iterable[Union[str, Problem]]]
+
+_ERRORS: Mapping[str, Type[HeedError]] = {
+    "usage": InvalidError,
+    "unsupported": UnsupportedError,
+    "corrupt": CorruptError,
+    "environment": SystemCallError,
+    "open": SystemCallError,
+}
+
+
+class Records(List[Dict[str, Any]]):
+    """Flat dicts with the same keys, and the answer that they are of."""
+
+    #: The program's JSON, with everything that it said.
+    document: Dict[str, Any]
+    #: Its exit status: 0, or 5 where a kernel is wrong.
+    status: int
+
+    def __init__(self, rows: Iterable[Dict[str, Any]], document: Dict[str, Any], status: int) -> None:
+        super().__init__(rows)
+        self.document, self.status = document, status
+
+
+def program() -> str:
+    """The path of the program.
+
+    Raises:
+        SystemCallError: there is none.
+    """
+    named = os.environ.get("HEED_PROGRAM")
+    built = os.path.join(os.path.dirname(os.path.abspath(_library.PATH)), "..", "cli", "heed")
+    for path in (named,) if named else (built, shutil.which("heed")):
+        if path and os.access(path, os.X_OK) and not os.path.isdir(path):
+            return os.path.normpath(path)
+    raise SystemCallError(
+        f"HEED_PROGRAM: {named} cannot be run"
+        if named
+        else "the program heed was not found; build it with make and put it on PATH, or name it in "
+        "HEED_PROGRAM"
+    )
+
+
+def _option(name: str, value: Any) -> List[str]:
+    """The words of one option; none for None and False."""
+    flag = "--" + name.replace("_", "-")
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [flag]
+    if isinstance(value, (list, tuple)):
+        return [word for each in value for word in _option(name, each)]
+    if isinstance(value, (str, int, float, os.PathLike)):
+        return [flag, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+    raise ArgumentTypeError(
+        f"{name}: {type(value).__name__} is no option's value; pass a str, a number, a bool, a path "
+        "or a list of them"
+    )
+
+
+def _specs(problems: Optional[Problems]) -> List[str]:
+    if problems is None:
+        return []
+    if isinstance(problems, (str, Problem)):
+        return [str(problems)]
+    found = list(problems)
+    for i, one in enumerate(found):
+        if not isinstance(one, (str, Problem)):
+            raise ArgumentTypeError(
+                f"problems[{i}]: {type(one).__name__} is no str and no heed.Problem; pass one"
+            )
+    return [str(one) for one in found]
+
+
+def run(
+    verb: str, problems: Optional[Problems] = None, **options: Any
+) -> Tuple[Dict[str, Any], int]:
+    """Run `heed VERB --json` and return its answer and exit status.
+
+    Args:
+        verb: one of `heed --help`, such as "roofline".
+        problems: specs, which follow the options.
+        options: those of the verb, with _ for -.
+
+    Raises:
+        InvalidError, UnsupportedError, CorruptError, SystemCallError: the program's own message.
+    """
+    words = [program(), verb, "--json"]
+    for name, value in options.items():
+        words += _option(name, value)
+    specs = _specs(problems)
+    if specs:
+        words += ["--", *specs]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise SystemCallError(
+            f"heed {verb}: exit status {done.returncode}, and no JSON: {done.stderr.strip()}"
+        ) from None
+    if answer.get("schema") == "heed.error/1":
+        kind = _ERRORS.get(answer["kind"], HeedError)
+        raise kind("\n".join(answer["errors"]) or f"heed {verb}: exit status {done.returncode}")
+    return answer, done.returncode
+
+
+def _bench_rows(document: Dict[str, Any]) -> Iterable[Dict[str, Any]]:
+    for row in document["rows"]:
+        common = {"problem": row["problem"], "device": document["device"]}
+        seconds = row["seconds"] or {}
+        yield {
+            **common,
+            "side": "heed",
+            "kernel": row["kernel"],
+            "outcome": row["outcome"],
+            "reason": row["reason"],
+            "p50": seconds.get("p50"),
+            "p90": seconds.get("p90"),
+            "flops_per_second": row["flops_per_second"],
+            "of_roofline": row["of_roofline"],
+            "ratio": None,
+            "low": None,
+            "high": None,
+            "verdict": None,
+        }
+        for rival in row["rivals"]:
+            p50, compared = rival["seconds"], rival["comparison"] or {}
+            yield {
+                **common,
+                "side": rival["name"],
+                "kernel": None,
+                "outcome": rival["outcome"],
+                "reason": rival["reason"],
+                "p50": p50,
+                "p90": None,
+                "flops_per_second": row["flops"] / p50 if p50 and row["flops"] else None,
+                "of_roofline": None,
+                "ratio": compared.get("ratio"),
+                "low": compared.get("low"),
+                "high": compared.get("high"),
+                "verdict": compared.get("verdict"),
+            }
+
+
+def bench(problems: Optional[Problems] = None, **options: Any) -> Records:
+    """Time heed beside its rivals: a record for heed and for each rival on each problem.
+
+    Keys: problem, device, side ("heed" or the rival's name), kernel, outcome, reason, p50 and p90
+    in seconds, flops_per_second, of_roofline; and of a rival ratio, its time over heed's, with a 99 %
+    interval low to high and the verdict.
+
+    Args:
+        problems: specs; without them `shapes=` names lists.
+        options: those of `heed bench`: kernel, against, source, effort, peers, seconds, margin, cold,
+            replay, seed, device, threads, cpu, wisdom and more.
+
+    Raises:
+        as run().
+    """
+    document, status = run("bench", problems, **options)
+    return Records(_bench_rows(document), document, status)
+
+
+def _tune_row(document: Dict[str, Any], shape: Dict[str, Any]) -> Dict[str, Any]:
+    before, after = shape["before"] or {}, shape["after"] or {}
+    return {
+        "problem": shape["problem"],
+        "device": document["device"],
+        "champion": shape["champion"],
+        "best": shape["best"],
+        "improved": shape["improved"],
+        "why": shape["why"],
+        "gates": shape["gates"],
+        "launched": shape["launched"],
+        "before_p50": before.get("p50"),
+        "after_p50": after.get("p50"),
+        "best_seconds": shape["best_seconds"],
+        "champion_seconds": shape["champion_seconds"],
+        "wisdom": shape["wisdom"],
+    }
+
+
+def tune(problems: Optional[Problems] = None, **options: Any) -> Records:
+    """Search, prove and rank kernels: a record for each problem.
+
+    Keys: problem, device, champion (heed's kernel before), best (what the search found), improved,
+    why and gates (texts), launched (configs that were timed), before_p50 and after_p50, best_seconds
+    and champion_seconds (of the duel), wisdom (whether a line of it was saved).
+
+    Args:
+        problems: specs; None: the list seed.
+        options: those of `heed tune`: seconds, trials, space, peers, cold, seed, board, wisdom, device,
+            threads and more.
+
+    Raises:
+        as run().
+    """
+    document, status = run("tune", problems, **options)
+    rows = (_tune_row(document, shape) for shape in document["shapes"])
+    return Records(rows, document, status)
+
+
+def verify(problems: Optional[Problems] = None, **options: Any) -> Records:
+    """Prove that kernels are right: a record for each kernel and level of CPU features.
+
+    Keys: kernel, cpu, passed, failed and skipped (cases), worst_error and worst_lse in units of the
+    type's error. document["failures"] has a line for each case that failed, and how to repeat it.
+
+    Args:
+        problems: specs; without them `shapes=` names lists.
+        options: those of `heed verify`: kernel, source, configs, inputs, gate, seed, jobs, quick,
+            device and more.
+
+    Raises:
+        as run(); a kernel that is wrong raises nothing: status is 5.
+    """
+    document, status = run("verify", problems, **options)
+    return Records(document["kernels"], document, status)
+
+
+def board(**options: Any) -> Records:
+    """The leaderboard: a record for each ranked trial, with its columns as keys.
+
+    Args:
+        options: those of `heed board`: board, problem, device, against, ranking, history, all.
+
+    Raises:
+        as run().
+    """
+    document, status = run("board", **options)
+    return Records(document["rows"], document, status)
+
+
+def plan(problems: Problems, **options: Any) -> Records:
+    """Explain plans: a record for each kernel that was considered for each problem.
+
+    Keys: problem, kernel (with its config), chosen, predicted_seconds, measured_seconds, rejected (why
+    it cannot run the problem, or is not worthwhile).
+
+    Args:
+        problems: specs.
+        options: those of `heed plan`: effort, wisdom, kernel, device, threads, cpu.
+
+    Raises:
+        as run().
+    """
+    document, status = run("plan", problems, explain=True, **options)
+    for one in document["plans"]:
+        if "error" in one:
+            raise UnsupportedError(f"{one['problem']}: {one['error']}")
+    rows = (
+        {"problem": one["problem"], **candidate}
+        for one in document["plans"]
+        for candidate in one["candidates"]
+    )
+    return Records(rows, document, status)
