@@ -393,6 +393,9 @@ static void normalize(const heed_problem *problem, const heed_operand_row *row,
     for (size_t i = 0; i < ORDER; i++)
         if (size_along(problem, operand, order[i].bit) == 1)
             *stride_of(&strides, i) = *stride_of(&dense, i);
+    if (operand->along & HEED_ALONG_HEAD &&
+        !(operand->along & ~(HEED_ALONG_BATCH | HEED_ALONG_HEAD)))
+        strides.head = 1; /* the last dimension is contiguous */
     operand->strides = strides;
 }
 

@@ -188,7 +188,7 @@ def attend_varlen(
         lse = q.new_full((q.shape[1], q.shape[0]), words.empty, dtype=torch.float32)
         return q.new_zeros((*q.shape[:-1], v.shape[-1])), lse if want_lse else None
     if used_q is not None:  # rows that do not count are in no sequence
-        return _attend_used(q, k, v, cu_q, cu_k, words, want_lse, most, used_q, used_k)
+        return _attend_used(q, k, v, cu_q, cu_k, words, want_lse, most, used_q, used_k, table)
     window = _window(words)
     slopes = None if words.slopes is None else words.slopes.to(torch.float32)
     lengths = used_k
@@ -243,6 +243,7 @@ def _attend_used(
     most: Tuple[Optional[int], Optional[int]],
     used_q: Tensor,
     used_k: Optional[Tensor],
+    table: Optional[Tensor],
 ) -> Tuple[Tensor, Optional[Tensor]]:
     """attend_varlen() of the first used_q queries of each sequence: their rows are gathered, so
     that they lie one after another; others are 0."""
@@ -261,6 +262,7 @@ def _attend_used(
         want_lse=want_lse,
         most=most,
         used_k=used_k,
+        table=table,
     )
     whole = q.new_zeros((*q.shape[:-1], v.shape[-1]))
     whole[rows] = o

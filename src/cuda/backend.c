@@ -55,18 +55,21 @@ static heed_cuda_cut cut_of(const heed_kernel *kernel, const heed_problem *probl
     return code->cut(problem, config);
 }
 
-static int64_t rows_of(const heed_problem *problem)
+/* Rows of the partial results of a launch, of all splits: each batch element has places for the most
+ * rows where keys are spread (spread.cuh), else packed sequences have as many as there are. */
+static int64_t part_rows(const heed_problem *problem, const heed_launch_facts *launch)
 {
-    int64_t queries = problem->tokens_q > 0 ? problem->tokens_q : problem->batch * problem->seq_q;
-    return problem->heads_q * queries;
+    bool packed = problem->tokens_q > 0 && !launch->spread;
+    int64_t queries = packed ? problem->tokens_q : problem->batch * problem->seq_q;
+    return problem->heads_q * queries * launch->splits;
 }
 
-/* Bytes of the partial results of @splits: O and LSE of each row. */
-static size_t parts_size(const heed_problem *problem, int64_t splits)
+/* Bytes of these: O and LSE of each row. */
+static size_t parts_size(const heed_problem *problem, const heed_launch_facts *launch)
 {
-    if (splits == 1)
+    if (launch->splits == 1)
         return 0;
-    return (size_t)(rows_of(problem) * splits * (problem->dim_v + 1)) * sizeof(float);
+    return (size_t)(part_rows(problem, launch) * (problem->dim_v + 1)) * sizeof(float);
 }
 
 /* Bytes of the lists of tiles of what is launched as @launch says. */
@@ -86,7 +89,7 @@ size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *proble
                            const heed_machine *machine, const heed_config *config)
 {
     const heed_cuda_cut main = cut_of(kernel, problem, config);
-    size_t size = parts_size(problem, main.launch.splits) +
+    size_t size = parts_size(problem, &main.launch) +
                   lists_size(problem, machine->gpu, &main.launch);
     if (!main.launch.aligned)
         return size;
@@ -239,7 +242,7 @@ static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
 {
     heed_cuda_cut cut = cut_of(plan->kernel, &plan->problem, &plan->config);
     bool aligned = cut.launch.aligned;
-    made->parts = rows_of(&plan->problem) * cut.launch.splits;
+    made->parts = part_rows(&plan->problem, &cut.launch);
     made->strides_aligned = main_can(&plan->problem, &cut.launch);
     made->operand_count = heed_cuda_operands(&plan->problem, &made->source_count, made->operands);
     made->pairs = heed_cuda_needs_of(&plan->problem).pairs;
@@ -274,7 +277,7 @@ static heed_status add_foreign(heed_plan *plan, const compilation *from)
     cuda_plan *made = plan->code;
     const heed_launch_facts *launch = &from->facts.launch;
     made->strides_aligned = main_can(&plan->problem, launch);
-    made->parts = rows_of(&plan->problem) * launch->splits;
+    made->parts = part_rows(&plan->problem, launch);
     if (launch->aligned)
         return made->strides_aligned ? load_main(made, from) : HEED_OK;
     heed_cuda_unload(plan->context->cuda, made->fallback.function); /* which has no lists */
@@ -311,7 +314,7 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
     }
     snprintf((*plan)->name, sizeof(*plan)->name, "%s", name);
     if (launch->splits > 1)
-        (*plan)->workspace_size = parts_size(p, launch->splits);
+        (*plan)->workspace_size = parts_size(p, launch);
     return HEED_OK;
 }
 
@@ -441,8 +444,8 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
         args.arrived = arrived;
     }
     if (what->list) {
-        args.changes.lists = (unsigned *)((char *)buffers->workspace +
-                                          parts_size(&plan->problem, args.splits.value));
+        size_t parts = args.splits.value > 1 ? (size_t)(made->parts * (plan->problem.dim_v + 1)) : 0;
+        args.changes.lists = (unsigned *)((float *)buffers->workspace + parts);
         heed_status status = start_list(plan, what, &args, buffers->stream);
         if (status != HEED_OK)
             return status;

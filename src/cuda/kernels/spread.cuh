@@ -86,7 +86,7 @@ HEED_DEVICE u32 spread_share(const heed_cuda_args *args)
     return share;
 }
 
-/* What number @place of a head is for: all lanes. */
+/* Finds the batch element and the share that number @place of a head is for: all lanes. */
 HEED_DEVICE spread_place find_spread(const heed_cuda_args *args, u32 place)
 {
     spread_place found;
