@@ -203,7 +203,7 @@ typedef enum heed_accumulate {
 } heed_accumulate;
 
 /* Limits of a problem. Anything beyond them is refused by heed_problem_check(). */
-#define HEED_DIM_MAX 512                 /* head dims */
+#define HEED_DIM_MAX 1024                /* head dims */
 #define HEED_SIZE_MAX ((int64_t)1 << 31) /* batch, heads, sequence lengths */
 #define HEED_EXTENT_MAX \
     ((int64_t)1 << 46) /* elements of one tensor, and from its first to its last */

@@ -76,6 +76,7 @@ heed_emulated(attn_mma.c mma_d40_80_window BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED
 heed_emulated_object(attn_naive.c naive_window TYPE=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72 W=4)
 heed_emulated_object(attn_naive.c naive_f32 TYPE=0 MASKED=1 DIM_QK=40 DIM_V=72 W=4)
 heed_emulated_object(attn_naive.c naive_f16 TYPE=1 MASKED=0 DIM_QK=64 DIM_V=64 W=4)
+heed_emulated_object(attn_naive.c naive_d576_520 TYPE=1 MASKED=1 DIM_QK=576 DIM_V=520 W=4)
 heed_emulated_object(attn_naive.c naive_bf16 TYPE=2 MASKED=1 DIM_QK=65 DIM_V=33 W=2)
 # The source that proposals for CUDA begin with.
 heed_emulated_object(attention.c candidate_f32 TYPE=0 CAUSAL=1 DIM_QK=40 DIM_V=72)

@@ -18,7 +18,7 @@ extern const emulated_kernel wgmma_d64_window, wgmma_d64_window_unaligned,
     wgmma_d64_window_groups_negative, wgmma_d128_window, wgmma_d128_window_unaligned,
     wgmma_d128_window_negative, wgmma_d64_window_pair, wgmma_d64_window_pair_unaligned,
     wgmma_d64_window_pair_negative;
-extern const emulated_kernel naive_f32, naive_f16, naive_bf16;
+extern const emulated_kernel naive_f32, naive_f16, naive_bf16, naive_d576_520;
 extern const emulated_kernel candidate_f32, candidate_f16;
 extern const emulated_kernel wgmma_d64_cut, wgmma_d64_cut_unaligned, wgmma_d64_cut_negative,
     wgmma_d64_cut_late, wgmma_d64_cut_late_unaligned, wgmma_d64_cut_late_negative;
@@ -54,6 +54,7 @@ const emulated_config emulated_configs[] = {
     { &naive_f32, &naive_f32, NULL },
     { &naive_f16, &naive_f16, NULL },
     { &naive_bf16, &naive_bf16, NULL },
+    { &naive_d576_520, &naive_d576_520, NULL },
     { &candidate_f32, &candidate_f32, NULL },
     { &candidate_f16, &candidate_f16, NULL },
     { &wgmma_d64, &wgmma_d64_unaligned, &wgmma_d64_negative },
