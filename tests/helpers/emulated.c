@@ -307,17 +307,10 @@ static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed
     return fine;
 }
 
-static heed_status run(void *data, const heed_buffers *buffers)
+static heed_status run_kernel(emulated *it, const emulated_kernel *kernel,
+                              const heed_buffers *buffers)
 {
-    emulated *it = data;
     const heed_problem *p = &it->problem;
-    bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
-                   is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o) &&
-                   has_pairs(it->config, p, buffers);
-    const emulated_config *config = it->config;
-    const emulated_kernel *kernel = !aligned                           ? config->unaligned
-                                    : p->scale < 0 && config->negative ? config->negative
-                                                                       : config->aligned;
     heed_cuda_args args = args_of(it, buffers, kernel);
     size_t rows = (size_t)args.heads * it->splits * args.rows;
     args.partial = test_calloc(rows * (size_t)p->dim_v, sizeof *args.partial);
@@ -334,6 +327,25 @@ static heed_status run(void *data, const heed_buffers *buffers)
     test_free(args.partial);
     test_free(args.partial_lse);
     return fine ? HEED_OK : HEED_ERR_SYSTEM;
+}
+
+static heed_status run(void *data, const heed_buffers *buffers)
+{
+    emulated *it = data;
+    const heed_problem *p = &it->problem;
+    bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
+                   is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o) &&
+                   has_pairs(it->config, p, buffers);
+    const emulated_config *config = it->config;
+    const emulated_kernel *kernel = !aligned                           ? config->unaligned
+                                    : p->scale < 0 && config->negative ? config->negative
+                                                                       : config->aligned;
+    unsigned splits = it->splits;
+    if (!kernel->combine) /* one that takes over need not know splits */
+        it->splits = 1;
+    heed_status status = run_kernel(it, kernel, buffers);
+    it->splits = splits;
+    return status;
 }
 
 lab_subject emulated_subject(emulated *it)

@@ -8,8 +8,10 @@
 #include "mma_load.cuh"
 #include "mma_tile.cuh"
 
-/* A warp of a wide tile has many rows of few parts to merge: more of them at a time. */
-#define COMBINE_ROWS (HEED_BLOCK_ROWS >= 8 * HEED_GROUP_WARPS * HEED_KEY_GROUPS ? 4 : 1)
+/* A warp of a wide tile has many rows of few parts to merge: more of them at a time, unless rows are
+ * long. */
+#define COMBINE_ROWS \
+    (HEED_BLOCK_ROWS >= 8 * HEED_GROUP_WARPS * HEED_KEY_GROUPS && HEED_DIM_V <= 256 ? 4 : 1)
 #include "combine.cuh"
 
 /* Groups other than the first leave what they have in shared memory, each thread where its fellow
