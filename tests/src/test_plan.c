@@ -140,7 +140,8 @@ static void test_configs_differ(void **state)
     }
 }
 
-/* Every letter of a config's name has a knob with a name of its own, in that order. */
+/* Every letter of a config's name has a knob with a name of its own, in that order. Behind the last
+ * one there may be knobs that are named only where they have another value than their first. */
 static void test_knobs(void **state)
 {
     for (size_t i = 0; heed_kernel_name(i); i++) {
@@ -149,8 +150,8 @@ static void test_knobs(void **state)
         const char *at = strstr(config, "__"), *name;
         at += at ? 2 : 0;
         for (size_t j = 0; (name = heed_kernel_knob(i, j, &letter)); j++) {
-            assert_true(at && *at == letter);
-            at += 1 + strspn(at + 1, "0123456789");
+            assert_true(at && (*at == letter || !*at));
+            at += *at ? 1 + strspn(at + 1, "0123456789") : 0;
             assert_true(strlen(name) > 3 && heed_kernel_knob(i, j, NULL) == name);
             for (size_t k = 0; k < j; k++)
                 assert_string_not_equal(heed_kernel_knob(i, k, NULL), name);

@@ -66,11 +66,24 @@ HEED_DEVICE void group_barrier(const place *at)
 /* Are keys beyond a length like those that do not exist? Else their values are cleaned. */
 #define KNOWS_LENGTH (HEED_PAGED || (WIDE && HEED_LENGTHS))
 
-/* So many keys of the batch element exist; no function, or other code would come of it. */
+/* No functions for what follows, or other code would come of it where a term is zero. First, so many
+ * keys of the batch element exist. */
 #if KNOWS_LENGTH && !HEED_PAGED
 #define KEY_COUNT(walk) ((walk)->length)
 #else
 #define KEY_COUNT(walk) ((walk)->args->seq_k)
+#endif
+
+/* The first key of tile @j that the warp makes scores of, where its part of K begins in a stage, and
+ * where its slice of V does. */
+#if HEED_VALUE_WARPS > 1
+#define PART_FIRST(walk, j) (tile_key(&(walk)->at, j) + part_key(&(walk)->at))
+#define PART_AT(walk) (part_key(&(walk)->at) * 128)
+#define SLICE_AT(walk) slice_at(&(walk)->at, HEED_TILE_KEYS)
+#else
+#define PART_FIRST(walk, j) tile_key(&(walk)->at, j)
+#define PART_AT(walk) 0
+#define SLICE_AT(walk) 0
 #endif
 
 /* All that a thread knows while it goes through the tiles. */
@@ -305,7 +318,7 @@ HEED_DEVICE tile_source k_source(const walk *w, u32 j)
 #if HEED_ABLATE == ABLATE_NO_STAGING
     return direct_source(w, w->k, 2 * w->args->k_stride.seq, j, 0);
 #else
-    return stage_of(w, j) + part_at(&w->at) + (w->kv_lanes & 0xffff);
+    return stage_of(w, j) + PART_AT(w) + (w->kv_lanes & 0xffff);
 #endif
 }
 
@@ -317,7 +330,7 @@ HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
                          HEED_MASKED && !HEED_HIDES && !fast && is_partial(w, j));
 #else
     (void)fast;
-    return stage_of(w, j) + V_AT + slice_at(&w->at, HEED_TILE_KEYS) + (w->kv_lanes >> 16);
+    return stage_of(w, j) + V_AT + SLICE_AT(w) + (w->kv_lanes >> 16);
 #endif
 }
 
@@ -356,7 +369,7 @@ HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], tile_bases *bas
 #else
     sum_scores(w, s, j);
 #endif
-    modify_scores(w->args, &w->at, s, bases, tile_key(&w->at, j) + part_key(&w->at), whole);
+    modify_scores(w->args, &w->at, s, bases, PART_FIRST(w, j), whole);
 }
 
 #if HEED_STEP_ORDER == 1
@@ -394,7 +407,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
         return;
     score(w, s, &bases, j, fast);
     if (!fast && is_partial(w, j))
-        mask_scores(w->args, &w->at, s, tile_key(&w->at, j) + part_key(&w->at));
+        mask_scores(w->args, &w->at, s, PART_FIRST(w, j));
     raise_all(w, st, s, &bases);
     HEED_UNROLL
     for (int nt = 0; nt < KEYS8; nt++)

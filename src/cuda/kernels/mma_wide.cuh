@@ -29,12 +29,6 @@ HEED_DEVICE u32 slice_at(const place *at, const u32 rows)
     return HEED_VALUE_WARPS == 1 ? 0 : slice_of(at) * (V8 / 8) * rows * 128;
 }
 
-/* Bytes from the first key of a tile to those of the warp's part. */
-HEED_DEVICE u32 part_at(const place *at)
-{
-    return part_key(at) * 128;
-}
-
 /* Where the value of the lane's first row is that warp @slice leaves for the others. */
 HEED_DEVICE u32 shared_row(const place *at, u32 shared, u32 slice)
 {
