@@ -78,6 +78,7 @@ static const struct {
     { HEED_PART_LENGTHS, "the lengths", NULL },
     { HEED_PART_PAGE, "the pages", NULL },
     { HEED_PART_TABLE, "the page table", NULL },
+    { HEED_PART_SHARED, "shared", NULL },
     { HEED_PART_SCORE, "score", NULL },
     { HEED_PART_VISIBLE, "visible", NULL },
     { HEED_PART_SCALE, "the scale", NULL },
@@ -105,7 +106,7 @@ static heed_status fail_unknown(const heed_parser *p)
                                p->word, nearest);
     }
     return heed_parse_fail(p, p->word,
-                           "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal "
+                           "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 shared causal "
                            "causal= align= window= "
                            "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
                            "array= score= visible= "
@@ -222,7 +223,7 @@ static void apply_align(heed_parser *p)
 static void apply_layout(heed_parser *p)
 {
     for (int i = 0; i < HEED_TENSORS && p->layout != NULL; i++) {
-        if (p->where[HEED_PART_Q + i] == NULL) {
+        if (p->where[HEED_PART_Q + i] == NULL && !(i == HEED_ROLE_V && p->problem.shared)) {
             heed_tensor tensor = heed_problem_tensor(&p->problem, i);
             heed_problem_set_strides(&p->problem, i, heed_layout_strides(&tensor, p->layout));
         }

@@ -368,6 +368,7 @@ const lab_inputs lab_inputs_captured = { "captured", "values captured from a rea
 void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed)
 {
     inputs->fill(values, seed);
+    lab_values_share(values);
     if (inputs->fill == masked)
         lab_operands_fill(values, LAB_OPERANDS_POISONED, seed);
     else if (inputs->exact)

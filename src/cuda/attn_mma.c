@@ -131,22 +131,25 @@ static int widest(const heed_problem *problem)
 
 heed_mma_dims heed_mma_dims_of(const heed_problem *problem, const int *v)
 {
-    const bool wide = v[VALUE_WARPS] > 1;
+    const bool shares = heed_mma_shares(problem, v), wide = v[VALUE_WARPS] > 1 || shares;
     heed_mma_dims dims = { .qk = pad(problem->dim_qk, wide ? 64 : 32),
                            .v = pad(problem->dim_v, wide ? 64 * v[VALUE_WARPS] : 32) };
+    if (shares)
+        dims.qk = larger(dims.qk, dims.v);
     dims.slice = dims.v / v[VALUE_WARPS];
+    dims.staged = dims.qk + (shares ? 0 : dims.v);
     return dims;
 }
 
 int64_t heed_mma_smem(const heed_problem *problem, const int *v)
 {
     const heed_mma_dims dims = heed_mma_dims_of(problem, v);
-    const bool wide = v[VALUE_WARPS] > 1;
+    const bool wide = v[VALUE_WARPS] > 1, cleans = !wide && !heed_mma_shares(problem, v);
     int64_t q = (int64_t)v[BLOCK_ROWS] * larger(dims.qk, dims.v) * 2;
-    int64_t bad = heed_cuda_masked(problem) && !wide ? dims.v * 4 : 0;
+    int64_t bad = heed_cuda_masked(problem) && cleans ? dims.v * 4 : 0;
     int64_t shared = wide ? (int64_t)v[VALUE_WARPS] * v[BLOCK_ROWS] * 4 : 0;
     int64_t weights = heed_mma_parts(v) > 1 ? (int64_t)v[BLOCK_ROWS] * v[TILE_KEYS] * 2 : 0;
-    int64_t stages = (int64_t)v[KEY_GROUPS] * v[STAGES] * v[TILE_KEYS] * (dims.qk + dims.v) * 2;
+    int64_t stages = (int64_t)v[KEY_GROUPS] * v[STAGES] * v[TILE_KEYS] * dims.staged * 2;
     int64_t merge = (int64_t)(v[KEY_GROUPS] - 1) * v[BLOCK_ROWS] * (dims.v + 8) * 4;
     return q + bad + shared + weights + (stages > merge ? stages : merge);
 }
@@ -289,6 +292,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_STEP_ORDER", v[STEP_ORDER] },
         { "HEED_BLOCKS_PER_SM", heed_mma_cap(v) ? 1 : v[BLOCKS_PER_SM] },
         { "HEED_VALUE_WARPS", v[VALUE_WARPS] },
+        { "HEED_SHARED_V", heed_mma_shares(problem, v) },
         { "HEED_CAPPED", 1 },
     };
     size_t count = sizeof defines / sizeof *defines;

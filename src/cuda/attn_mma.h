@@ -32,10 +32,17 @@ enum {
 /* Head dims as they are computed. */
 typedef struct heed_mma_dims {
     int qk, v;
-    int slice; /* of v: columns of a warp */
+    int slice;  /* of v: columns of a warp */
+    int staged; /* columns of a key in a stage */
 } heed_mma_dims;
 
 heed_mma_dims heed_mma_dims_of(const heed_problem *problem, const int *v);
+
+/* Is V, which is a part of K, taken from the tiles of K? Else it is loaded like any other V. */
+static inline bool heed_mma_shares(const heed_problem *problem, const int *v)
+{
+    return problem->shared && v[STEP_ORDER] == 1;
+}
 
 /* The rows of a warp. */
 static inline int heed_mma_rows(const int *v)

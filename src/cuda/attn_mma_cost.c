@@ -41,7 +41,8 @@ static int spilled_of(const heed_problem *problem, const int *v)
 /* Rows of K and V that a thread copies from pages in a step. */
 static double rows_from_pages(const heed_problem *problem, const int *v)
 {
-    return problem->page > 0 ? 2.0 * (double)heed_div_up(v[TILE_KEYS], 4 * v[GROUP_WARPS]) : 0;
+    double tensors = heed_mma_shares(problem, v) ? 1 : 2;
+    return problem->page > 0 ? tensors * (double)heed_div_up(v[TILE_KEYS], 4 * v[GROUP_WARPS]) : 0;
 }
 
 static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, const int *v)
@@ -102,7 +103,7 @@ static double clocks_of_blocks(const heed_mma_costs *costs, const int *v, step_c
 static double in_flight(const heed_problem *problem, const int *v, double running)
 {
     const heed_mma_dims dims = heed_mma_dims_of(problem, v);
-    double stage = 2.0 * v[TILE_KEYS] * (dims.qk + dims.v);
+    double stage = 2.0 * v[TILE_KEYS] * dims.staged;
     return running * v[KEY_GROUPS] * (v[STAGES] - 1) * stage;
 }
 
