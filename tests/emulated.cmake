@@ -87,7 +87,10 @@ heed_emulated_wide(wide_d40_136 BF16=1 MASKED=0 DIM_QK=40 DIM_V=136 M=64 N=32 W=
 heed_emulated_wide(wide_d64_parts BF16=1 MASKED=1 DIM_QK=64 DIM_V=64 M=32 N=32 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_wide(wide_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=32 N=48 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2)
 heed_emulated_wide(wide_d576_512 BF16=1 MASKED=1 DIM_QK=576 DIM_V=512 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
-heed_emulated_wide(wide_d1024 BF16=0 MASKED=0 DIM_QK=1024 DIM_V=1000 M=16 N=16 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=8)
+heed_emulated_wide(wide_d264_520 BF16=0 MASKED=0 DIM_QK=264 DIM_V=520 M=16 N=16 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=8)
+heed_emulated_wide(shared_d72_64 BF16=1 MASKED=1 DIM_QK=72 DIM_V=64 M=32 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2 SHARED_V=1)
+heed_emulated_wide(shared_d64_groups BF16=0 MASKED=1 DIM_QK=64 DIM_V=40 M=64 N=32 W=4 K=2 S=2 Q=2 O=1 B=1 ACC16=0 V=1 SHARED_V=1)
+heed_emulated_wide(shared_d160_144 BF16=1 MASKED=0 DIM_QK=160 DIM_V=144 M=64 N=64 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4 SHARED_V=1)
 heed_emulated_wide(wide_d520_64 BF16=0 MASKED=1 DIM_QK=520 DIM_V=64 M=64 N=16 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=1)
 # Windows and chunks, in one config of each way that kernels walk through tiles.
 heed_emulated(attn_mma.c mma_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=3 Q=2 O=1 B=1 ACC16=0)
@@ -249,6 +252,8 @@ heed_emulated_changed(attn_mma.c changed_wide_bits "window=30:5 softcap=1.5 sink
     BF16=1 DIM_QK=40 DIM_V=80 M=64 N=64 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_changed(attn_mma.c changed_wide_lengths "causal=br lengths"
     BF16=0 DIM_QK=64 DIM_V=64 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
+heed_emulated_changed(attn_mma.c changed_wide_shared "causal=br lengths paged=2 shared"
+    BF16=0 DIM_QK=72 DIM_V=64 M=16 N=32 W=2 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2 SHARED_V=1)
 heed_emulated_changed(attn_mma.c changed_wide_paged "lengths paged=2 visible=k%50!=7"
     BF16=1 DIM_QK=64 DIM_V=136 M=32 N=32 W=4 K=1 S=3 Q=1 O=1 B=1 ACC16=0 V=2)
 heed_emulated_changed(attn_mma.c changed_mma_sinks "sinks=bh"

@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 from . import _again
 from . import _library as c
 from ._again import Calls, makers_of
-from ._arrays import Fast, View, empty, fast_of, require_writable, view
+from ._arrays import Fast, View, empty, fast_of, part_of, require_writable, view
 from ._errors import ArgumentTypeError, InvalidError
 from ._plan import TYPES, Plan, Problem, context_of
 
@@ -259,6 +259,19 @@ def _key_of(x: View) -> Tuple[Any, ...]:
     return (x.shape, x.strides, x.dtype)
 
 
+def _values(k: View, v: Any, dim_v: Optional[int]) -> View:
+    """V, or where there is none the first @dim_v elements of the vectors of K."""
+    if v is not None:
+        if dim_v is not None:
+            raise InvalidError("dim_v: v has its own; dim_v is for v=None, where V is a part of k")
+        return view("v", v)
+    if dim_v is None:
+        raise InvalidError("v: it is None; where V is a part of k, dim_v says how much of it")
+    if not k.shape or not 1 <= dim_v <= k.shape[-1]:
+        raise InvalidError(f"dim_v: {dim_v}; it must be 1 to the head dim of k, {k.shape[-1:]}")
+    return part_of(k, dim_v)
+
+
 def compute(
     q: Any,
     k: Any,
@@ -277,13 +290,15 @@ def compute(
     layout: str = "bshd",
     return_lse: bool = False,
     out: Any = None,
+    dim_v: Optional[int] = None,
 ) -> Tuple[Any, Any, Plan]:
     """attention() with all checks; @given are the OPERANDS. Returns out, the LSE if it is wanted,
     and the plan that did it."""
     order = LAYOUTS.get(layout)
     if order is None:
         raise InvalidError(f"layout: {layout!r} is not one of {', '.join(LAYOUTS)}")
-    views = {"q": view("q", q), "k": view("k", k), "v": view("v", v)}
+    views = {"q": view("q", q), "k": view("k", k)}
+    views["v"] = _values(views["k"], v, dim_v)
     like = views["q"]
     if like.dtype not in TYPES:
         raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16")
@@ -292,7 +307,7 @@ def compute(
         for name, x in zip(OPERANDS, given)
         if x is not None
     }
-    fields = c.Problem(size=sizeof(c.Problem))
+    fields = c.Problem(size=sizeof(c.Problem), shared=v is None)
     o_size = _fill_sizes(fields, like, views["k"], views["v"], operands.get("table"), order)
     if out is None:
         out = _dense_out(like, o_size, order)
@@ -317,7 +332,7 @@ def compute(
         tuple(_key_of(x) for name, x in views.items() if name != "lse"),
         tuple((name, _key_of(x)) for name, x in operands.items()),
         tuple((name, x.shape, x.dtype) for name, x in zip(named, array_views)),
-        (causal, window, chunk, align, softcap, scale, score, visible, layout),
+        (causal, window, chunk, align, softcap, scale, score, visible, layout, v is None),
     )
     plan = _plans.get(key)
     if plan is None or plan._pointer is None or plan.context._pointer is None:
@@ -355,17 +370,19 @@ def attend(
     layout: str = "bshd",
     return_lse: bool = False,
     out: Any = None,
+    dim_v: Optional[int] = None,
 ) -> Any:
     """attention() with the OPERANDS as a tuple."""
     words = (causal, window, chunk, align, softcap, score, visible, scale, layout, return_lse)
-    if _repeat is not None and arrays is None:
+    shared = v is None
+    if _repeat is not None and arrays is None and not shared:
         again = _repeat(_calls.known, words, q, k, v, out, *given)
         if again is not None:
             return again
     if window is not None:
         window = tuple(window)  # type: ignore[assignment]
     usual = fast = None
-    if arrays is None and all(x is None for x in given):
+    if arrays is None and not shared and all(x is None for x in given):
         fast = fast_of(q)
         seen = fast.key(q, k, v, out) if fast else None
         if seen is not None:
@@ -390,9 +407,12 @@ def attend(
         layout=layout,
         return_lse=return_lse,
         out=out,
+        dim_v=dim_v,
     )
     shapes = (found.shape if out is None else None, None if lse is None else lse.shape)
     makers = makers_of(q, *shapes)
+    if shared:  # calls without a V are not repeated in C
+        return (found, lse) if return_lse else found
     if arrays is None and _calls.learn(
         words, (q, k, v, out, *given), OPERANDS, plan, *makers, keep=plan
     ):
@@ -429,6 +449,7 @@ def attention(
     layout: str = "bshd",
     return_lse: bool = False,
     out: Any = None,
+    dim_v: Optional[int] = None,
 ) -> Any:
     """Fused attention: softmax(scale * Q K^T, changed and masked as below) V.
 
@@ -441,7 +462,8 @@ def attention(
             bfloat16; an array of NumPy, a tensor of PyTorch, or anything with __dlpack__, in host
             memory or on a CUDA device. Any strides, but the elements of a head vector are
             neighbours. Nothing is copied.
-        k, v: the same of keys, with key/value heads that divide the query heads.
+        k, v: the same of keys, with key/value heads that divide the query heads. v=None: V is the
+            first dim_v elements of the vectors of k (MLA), which is then read once.
         causal: True, or where queries and keys are not as many "top-left" (query i sees keys j <=
             i, as PyTorch's is_causal) or "bottom-right" (j <= i + keys - queries, as FlashAttention).
         window: (left, right), keys that are seen on either side of the query's position, itself
@@ -468,6 +490,7 @@ def attention(
         return_lse: also return the natural log-sum-exp, float32 (batch, query heads, queries).
         out: where the result goes, of the shape (batch, queries, query heads, head dim of v) in
             the layout; None: a new array of q's library.
+        dim_v: the head dim of V, for v=None alone.
 
     Returns:
         out, or (out, lse). On a CUDA device the work was started on the current stream of q's
@@ -495,4 +518,5 @@ def attention(
         layout=layout,
         return_lse=return_lse,
         out=out,
+        dim_v=dim_v,
     )

@@ -104,6 +104,7 @@ class Problem(Structure):
         ("page", c_int64),
         ("pages", c_int64),
         ("table", Operand),
+        ("shared", c_int64),
     ]
 
 

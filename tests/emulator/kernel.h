@@ -12,6 +12,7 @@ typedef struct emulated_kernel {
     int type;         /* a heed_type */
     bool half;        /* sums of products in half precision */
     bool masked;
+    bool shared_v;    /* V is a part of K */
     bool hides_first; /* compiled for windows and chunks */
     int pairs;        /* what of heed_cuda_needs it is compiled for */
     int dim_qk, dim_v;

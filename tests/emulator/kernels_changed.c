@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-extern const emulated_kernel changed_wide_bias, changed_wide_bias_unaligned,
+extern const emulated_kernel changed_wide_shared, changed_wide_shared_unaligned,
+    changed_wide_bias, changed_wide_bias_unaligned,
     changed_wide_bits, changed_wide_bits_unaligned, changed_wide_lengths,
     changed_wide_lengths_unaligned, changed_wide_paged, changed_wide_paged_unaligned,
     changed_naive_all, changed_naive_words, changed_mma_bias,
@@ -84,6 +85,9 @@ const emulated_change emulated_changed[] = {
     { { &changed_wide_lengths, &changed_wide_lengths_unaligned, NULL },
       "changed_wide_lengths",
       "causal=br lengths" },
+    { { &changed_wide_shared, &changed_wide_shared_unaligned, NULL },
+      "changed_wide_shared",
+      "causal=br lengths paged=2 shared" },
     { { &changed_wide_paged, &changed_wide_paged_unaligned, NULL },
       "changed_wide_paged",
       "lengths paged=2 visible=k%50!=7" },

@@ -100,7 +100,7 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
     heed_cuda_fill_args(&args, &problem, &gpu, &launch);
     args.q = buffers->q;
     args.k = buffers->k;
-    args.v = buffers->v;
+    args.v = it->problem.shared ? buffers->k : buffers->v;
     args.o = buffers->o;
     args.lse = buffers->lse;
     place_operands(&args.changes, &it->problem, buffers);
@@ -334,7 +334,7 @@ static heed_status run(void *data, const heed_buffers *buffers)
     emulated *it = data;
     const heed_problem *p = &it->problem;
     bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
-                   is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o) &&
+                   (p->shared || is_aligned(buffers->v, &p->v)) && is_aligned(buffers->o, &p->o) &&
                    has_pairs(it->config, p, buffers);
     const emulated_config *config = it->config;
     const emulated_kernel *kernel = !aligned                           ? config->unaligned

@@ -155,6 +155,7 @@ static heed_problem random_problem(source *s)
     p.seq_k = below(s, 2) ? p.seq_q : random_size(s);
     p.dim_qk = 1 + below(s, HEED_DIM_MAX);
     p.dim_v = below(s, 2) ? p.dim_qk : 1 + below(s, HEED_DIM_MAX);
+    p.shared = p.dim_v <= p.dim_qk && p.batch % 2 == 0;
     p.scale = random_scale(s);
     if (below(s, 2))
         random_window(s, &p);
@@ -167,6 +168,8 @@ static heed_problem random_problem(source *s)
         p.q = random_input_strides(s, queries, p.dim_qk);
         p.k = random_input_strides(s, keys, p.dim_qk);
         p.v = random_input_strides(s, keys, p.dim_v);
+        if (p.shared)
+            p.v = p.batch % 4 == 0 ? p.k : (heed_strides){ 0, 0, 0 };
         p.o = below(s, 3) ? random_strides(s, queries, p.dim_v) : (heed_strides){ 0, 0, 0 };
     }
     return p;
@@ -362,6 +365,9 @@ static const struct {
     { "unexpected '/'", "b1 h8 s4/4/4 d4 f16", "          ^" },
     { "dim_qk is 1025; it must be 1 to 1024", "b1 h8 s4 d1025 f16", "          ^" },
     { "dim_v is 2000; it must be 1 to 1024", "b1 h8 s4 d5/2000 f16", "            ^" },
+    { "shared is 1 and dim_v is 5; it must be dim_qk, which is 4, or less",
+      "b1 h8 s4 d4/5 f16 shared", "                  ^" },
+    { "shared is given twice", "b1 h8 s4 d4 f16 shared shared", "                       ^" },
     { "heads_kv is 3; it must divide heads_q, which is 8", "b1 h8/3 s4 d4 f16", "      ^" },
     { "heads_kv is 16; it must divide heads_q, which is 8", "b1 h8/16 s4 d4 f16", "      ^" },
     /* words */
