@@ -17,6 +17,10 @@
 #define PAGE_INSTRUCTIONS 12 /* for a row that lies in a page */
 #define SHARE_INSTRUCTIONS 50 /* to exchange maxima and weights, */
 #define SHARE_CLOCKS 150      /* and to wait for those of others */
+#define COMBINE_LONG 256      /* columns of a row, beyond which parts are merged by a launch apart: */
+#define COMBINE_LAUNCH 2e-6   /* seconds to start it, */
+#define COMBINE_BLOCKS 8      /* of its blocks, one for each row, run on a multiprocessor, */
+#define COMBINE_PARTS 16      /* which wait for so many parts at a time */
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
 typedef struct step_cost {
@@ -136,6 +140,17 @@ static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, do
     return longer + share * (computing + loading + end - longer);
 }
 
+/* Seconds to merge the parts of long rows. */
+static double merge_apart_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits,
+                                  double moving)
+{
+    const heed_mma_costs *costs = gpu->costs->mma;
+    int64_t rows = problem->batch * problem->heads_q * problem->seq_q;
+    int64_t turns = heed_div_up(rows, (int64_t)COMBINE_BLOCKS * gpu->multiprocessors);
+    double waiting = costs->batch * (double)(turns * heed_div_up(splits, COMBINE_PARTS));
+    return COMBINE_LAUNCH + (waiting > moving ? waiting : moving);
+}
+
 /* Time of the last block of @rows rows to merge what was split, and of all blocks, which come in
  * @rounds, to leave it. A warp takes one or four rows at a time, and as many of their parts as
  * combine.cuh has room for. All parts, in single precision, are written and read by then. */
@@ -144,7 +159,7 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
 {
     const heed_mma_costs *costs = gpu->costs->mma;
     int warps = v[GROUP_WARPS] * v[KEY_GROUPS];
-    int at_once = v[BLOCK_ROWS] >= 8 * warps && problem->dim_v <= 256 ? 4 : 1;
+    int at_once = v[BLOCK_ROWS] >= 8 * warps ? 4 : 1;
     int across = at_once * (int)heed_div_up(problem->dim_v, HEED_MMA_WARP);
     int batch = across <= 4 ? 16 : across <= 8 ? 8 : across <= 16 ? 4 : 2;
     int64_t turns = heed_div_up(rows < v[BLOCK_ROWS] ? rows : v[BLOCK_ROWS],
@@ -155,6 +170,8 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
         return 0;
     double waiting = costs->batch * (double)(turns * heed_div_up(v[SPLITS], batch));
     double moving = 2 * parts / (costs->parts_rate * gpu->bandwidth);
+    if (problem->dim_v > COMBINE_LONG)
+        return merge_apart_seconds(problem, gpu, v[SPLITS], moving);
     return costs->combine + costs->round * (rounds - 1) + (waiting > moving ? waiting : moving);
 }
 

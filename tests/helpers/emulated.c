@@ -196,10 +196,10 @@ static bool launch_list(emulated *it, const emulated_kernel *kernel, const heed_
 /* Merges what the kernel left. */
 static bool launch_combine(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
-    uint32_t warps = kernel->combine_threads / 32;
+    uint32_t rows = kernel->combine_rows;
     const emulator_launch launch = { .kernel = kernel->combine,
                                      .args = args,
-                                     .grid = { (args->heads * args->rows + warps - 1) / warps, 1,
+                                     .grid = { (args->heads * args->rows + rows - 1) / rows, 1,
                                                1 },
                                      .threads = kernel->combine_threads };
     return launch_kernel(it, &launch);
@@ -290,6 +290,10 @@ static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed
     c.values = test_calloc(c.count, sizeof *c.values);
     heed_cuda_args merging = *args;
     merging.arrived = c.values;
+    if (kernel->apart) {
+        test_free(c.values);
+        return launch_main(it, kernel, args) && launch_combine(it, kernel, args);
+    }
     if (it->runs++ % 4 != 0) {
         bool alone = launch_main(it, kernel, &merging) && counters_kept(&c);
         test_free(c.values);

@@ -226,7 +226,7 @@ class Attention(Case):
             for one, other in zip(own, shared) if words.get("return_lse") else ((own, shared),):
                 np.testing.assert_array_equal(one, other)
         plan = heed.Plan("b2 h8/2 s3/40 d72/64 f32 shared k=7680:192:96")
-        np.testing.assert_array_equal(plan(q, k, None), heed.attention(q, k, k[..., :64]))
+        np.testing.assert_array_equal(plan.execute(q, k, None), heed.attention(q, k, k[..., :64]))
         for words, message in (
             ({}, "v: it is None"),
             ({"dim_v": 73}, "dim_v: 73; it must be 1 to"),

@@ -578,8 +578,10 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     if (at.group == 0)
         store(w, &at, st, aligned);
 #endif
+#if COMBINE_SHARES == 1
     if (w->args->arrived)
         merge_parts(w->args);
+#endif
 }
 
 /* The first group has at most one tile more than the others. They pass as many barriers as it does,

@@ -8,8 +8,8 @@
 #include "mma_load.cuh"
 #include "mma_tile.cuh"
 
-/* A warp of a wide tile has many rows of few parts to merge: more of them at a time, unless rows are
- * long. */
+/* A warp of a wide tile has many rows of few parts to merge: more of them at a time; not where rows
+ * are so long that a launch of its own merges them. */
 #define COMBINE_ROWS \
     (HEED_BLOCK_ROWS >= 8 * HEED_GROUP_WARPS * HEED_KEY_GROUPS && HEED_DIM_V <= 256 ? 4 : 1)
 #include "combine.cuh"
@@ -181,6 +181,8 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
     }
 }
 
+#if COMBINE_SHARES == 1
+
 /* Merges the rows of the block, if of those that share their keys it is the last one to get here:
  * all threads of the block. */
 HEED_DEVICE void merge_parts(const heed_cuda_args *args)
@@ -207,6 +209,8 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     if (anew)
         remake_rows(args, at.head, first, step, anew);
 }
+
+#endif
 
 HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const state *st)
 {
