@@ -313,9 +313,9 @@ typedef struct heed_problem {
     int64_t pages;        /* in the pools of K and V; 0: batch * seq_k / page */
     heed_operand table; /* i32, along batch and pages, where there are pages: numbers of pages, each
                            0 to pages - 1, which is the caller's duty */
-    int64_t shared;       /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
-                             or less; its strides are 0 or K's, its address is NULL or K's. 0: it
-                             is a tensor of its own */
+    int64_t shared;     /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
+                           or less; its strides are 0 or K's, its address is NULL or K's. 0: it
+                           is a tensor of its own */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size

@@ -286,8 +286,8 @@ static bool shared_fault(const heed_problem *problem, heed_fault *fault)
                               "less",
                               (long long)problem->dim_v, (long long)problem->dim_qk);
     const heed_tensor v = heed_problem_tensor(problem, HEED_ROLE_V);
-    if (strides_zero(given) || heed_strides_equal(heed_strides_normal(&v, given),
-                                                  heed_strides_normal(&v, v.strides)))
+    if (strides_zero(given) ||
+        heed_strides_equal(heed_strides_normal(&v, given), heed_strides_normal(&v, v.strides)))
         return false;
     return heed_fault_set(fault, HEED_PART_SHARED,
                           "shared is 1 and v strides are %lld:%lld:%lld; they must be those of k, "

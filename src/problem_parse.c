@@ -105,13 +105,14 @@ static heed_status fail_unknown(const heed_parser *p)
         return heed_parse_fail(p, p->word, "unknown word \"%.*s\"; did you mean %s?", length,
                                p->word, nearest);
     }
-    return heed_parse_fail(p, p->word,
-                           "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 shared causal "
-                           "causal= align= window= "
-                           "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
-                           "array= score= visible= "
-                           "scale= acc= layout= q= k= v= o=",
-                           length, p->word);
+    return heed_parse_fail(
+        p, p->word,
+        "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 shared causal "
+        "causal= align= window= "
+        "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
+        "array= score= visible= "
+        "scale= acc= layout= q= k= v= o=",
+        length, p->word);
 }
 
 static heed_status fail_twice(const heed_parser *p, const heed_word *word)

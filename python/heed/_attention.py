@@ -266,7 +266,7 @@ def _values(k: View, v: Any, dim_v: Optional[int]) -> View:
             raise InvalidError("dim_v: v has its own; dim_v is for v=None, where V is a part of k")
         return view("v", v)
     if dim_v is None:
-        raise InvalidError("v: it is None; where V is a part of k, dim_v says how much of it")
+        raise InvalidError("v: missing, and so is dim_v, which says how much of k is V without it")
     if not k.shape or not 1 <= dim_v <= k.shape[-1]:
         raise InvalidError(f"dim_v: {dim_v}; it must be 1 to the head dim of k, {k.shape[-1:]}")
     return part_of(k, dim_v)

@@ -491,7 +491,7 @@ class Plan:
         Args:
             q, k, v: arrays of problem.q_shape, k_shape and v_shape, in the problem's type and
                 strides: (batch, sequence, heads, dim), whatever the layout in memory. Where V is a
-                part of K (the word "shared"), v is None.
+                part of K (the word "shared"), pass None for v.
             out: an array of problem.o_shape, with the problem's strides of O; None: a new one,
                 which the problem's O must be dense for.
             lse: a dense float32 array (batch, query heads, queries) for the log-sum-exp, natural;

@@ -27,7 +27,8 @@
 #define ROWS (ABLATED(ABLATE_TINY_BLOCKS) ? 1 : 16)
 #define KEYS 64
 #define PROGRAM_LANES 4 /* of heed_modifier_scalar */
-#define PITCH (HEED_DIM_MAX + 16) /* of rows, so that they are not all in the same sets of a cache */
+#define PITCH \
+    (HEED_DIM_MAX + 16) /* of rows, so that they are not all in the same sets of a cache */
 
 #if HEED_ABLATE == ABLATE_UNROLLED
 #define INNER_LOOP _Pragma("GCC unroll 32")
@@ -39,8 +40,8 @@
 typedef struct row_scratch {
     float q[ROWS][PITCH];
     float o[ROWS][PITCH];
-    float m[ROWS];                   /* running maximum of the logits, base 2 */
-    float l[ROWS];                   /* running sum */
+    float m[ROWS];            /* running maximum of the logits, base 2 */
+    float l[ROWS];            /* running sum */
     float all_o[ROWS][PITCH]; /* the same of sections that are done */
     float all_m[ROWS];
     float all_l[ROWS];

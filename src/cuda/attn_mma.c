@@ -20,8 +20,8 @@ typedef struct shipped {
 } shipped;
 
 /* Wide blocks are for many rows, groups for few of them; those with 16 rows are for decoding. For
- * head dims to 256 there are some that need 48 KiB of shared memory or less. Beyond, warps that share
- * rows have slices of V, but where V is narrow. */
+ * head dims to 256 there are some that need 48 KiB of shared memory or less. Beyond, warps that
+ * share rows have slices of V, but where V is narrow. */
 static const shipped table[] = {
     { 32, 64, { 128, 64, 4, 1, 2, 2, 1, 2, 1, 1, 1, 1 } },
     { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 1, 1 } },
@@ -94,17 +94,16 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     const bool narrow = is_narrow(problem);
     const bool takes_over = narrow && memcmp(config, &fallback, sizeof fallback) == 0;
-    return (heed_cuda_cut){ .launch = { .rows = config->value[BLOCK_ROWS],
-                                        .list_keys = heed_cuda_list_keys(problem,
-                                                                         config->value[BLOCK_ROWS],
-                                                                         config->value[TILE_KEYS]),
-                                        .splits = config->value[SPLITS],
-                                        .aligned = !takes_over,
-                                        .window = config->value[L2_WINDOW] == 2 },
-                            .fallback = narrow ? fallback : (heed_config){ { 0 } },
-                            .fallback_kernel = narrow
-                                                   ? NULL
-                                                   : heed_kernel_of(&heed_cuda_naive_code) };
+    return (heed_cuda_cut){
+        .launch = { .rows = config->value[BLOCK_ROWS],
+                    .list_keys = heed_cuda_list_keys(problem, config->value[BLOCK_ROWS],
+                                                     config->value[TILE_KEYS]),
+                    .splits = config->value[SPLITS],
+                    .aligned = !takes_over,
+                    .window = config->value[L2_WINDOW] == 2 },
+        .fallback = narrow ? fallback : (heed_config){ { 0 } },
+        .fallback_kernel = narrow ? NULL : heed_kernel_of(&heed_cuda_naive_code)
+    };
 }
 
 const heed_cuda_code heed_cuda_mma_code = { .cut = cut };

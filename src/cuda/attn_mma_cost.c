@@ -14,13 +14,13 @@
 #define SCORE_INSTRUCTIONS 4.5
 #define LOAD_INSTRUCTIONS 4
 #define STEP_INSTRUCTIONS 60
-#define PAGE_INSTRUCTIONS 12 /* for a row that lies in a page */
+#define PAGE_INSTRUCTIONS 12  /* for a row that lies in a page */
 #define SHARE_INSTRUCTIONS 50 /* to exchange maxima and weights, */
 #define SHARE_CLOCKS 150      /* and to wait for those of others */
-#define COMBINE_LONG 256      /* columns of a row, beyond which parts are merged by a launch apart: */
-#define COMBINE_LAUNCH 2e-6   /* seconds to start it, */
-#define COMBINE_BLOCKS 8      /* of its blocks, one for each row, run on a multiprocessor, */
-#define COMBINE_PARTS 16      /* which wait for so many parts at a time */
+#define COMBINE_LONG 256    /* columns of a row, beyond which parts are merged by a launch apart: */
+#define COMBINE_LAUNCH 2e-6 /* seconds to start it, */
+#define COMBINE_BLOCKS 8    /* of its blocks, one for each row, run on a multiprocessor, */
+#define COMBINE_PARTS 16    /* which wait for so many parts at a time */
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
 typedef struct step_cost {
@@ -73,8 +73,7 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     double exps = costs->exp_clocks * scores * (1 + needs.exponentials);
     busy = busy < exps ? exps : busy;
     double latency = costs->chain_clocks * qk16 + costs->key_clocks * keys +
-                     (parts > 1 ? SHARE_CLOCKS : 0) +
-                     (problem->page > 0 ? costs->page_clocks : 0);
+                     (parts > 1 ? SHARE_CLOCKS : 0) + (problem->page > 0 ? costs->page_clocks : 0);
     return (step_cost){ .own = busy + latency / v[STEP_ORDER] + costs->spill_clocks * spilled,
                         .busy = busy };
 }

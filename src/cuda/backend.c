@@ -212,10 +212,10 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
     program *combine = &made->combine;
     const heed_cuda_args *args = &made->main.args;
     const bool apart = from->plan->problem.dim_v > COMBINE_LONG; /* never in the main launch */
-    heed_status status = apart ? HEED_OK
-                               : heed_cuda_arrivals_create(&made->arrivals,
-                                                           from->plan->context->cuda,
-                                                           (size_t)args->heads * args->blocks);
+    heed_status status = apart
+                             ? HEED_OK
+                             : heed_cuda_arrivals_create(&made->arrivals, from->plan->context->cuda,
+                                                         (size_t)args->heads * args->blocks);
     if (status != HEED_OK)
         return status;
     combine->args = *args;

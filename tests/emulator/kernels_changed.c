@@ -6,11 +6,10 @@
 
 #include <stddef.h>
 
-extern const emulated_kernel changed_wide_shared, changed_wide_shared_unaligned,
-    changed_wide_bias, changed_wide_bias_unaligned,
-    changed_wide_bits, changed_wide_bits_unaligned, changed_wide_lengths,
-    changed_wide_lengths_unaligned, changed_wide_paged, changed_wide_paged_unaligned,
-    changed_naive_all, changed_naive_words, changed_mma_bias,
+extern const emulated_kernel changed_wide_shared, changed_wide_shared_unaligned, changed_wide_bias,
+    changed_wide_bias_unaligned, changed_wide_bits, changed_wide_bits_unaligned,
+    changed_wide_lengths, changed_wide_lengths_unaligned, changed_wide_paged,
+    changed_wide_paged_unaligned, changed_naive_all, changed_naive_words, changed_mma_bias,
     changed_mma_bias_unaligned, changed_mma_softcap, changed_mma_softcap_unaligned,
     changed_mma_open, changed_mma_open_unaligned, changed_mma_starts, changed_mma_starts_unaligned,
     changed_mma_listed, changed_mma_listed_unaligned, changed_mma_words,

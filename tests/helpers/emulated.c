@@ -199,8 +199,7 @@ static bool launch_combine(emulated *it, const emulated_kernel *kernel, const he
     uint32_t rows = kernel->combine_rows;
     const emulator_launch launch = { .kernel = kernel->combine,
                                      .args = args,
-                                     .grid = { (args->heads * args->rows + rows - 1) / rows, 1,
-                                               1 },
+                                     .grid = { (args->heads * args->rows + rows - 1) / rows, 1, 1 },
                                      .threads = kernel->combine_threads };
     return launch_kernel(it, &launch);
 }

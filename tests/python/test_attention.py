@@ -228,7 +228,7 @@ class Attention(Case):
         plan = heed.Plan("b2 h8/2 s3/40 d72/64 f32 shared k=7680:192:96")
         np.testing.assert_array_equal(plan.execute(q, k, None), heed.attention(q, k, k[..., :64]))
         for words, message in (
-            ({}, "v: it is None"),
+            ({}, "v: missing, and so is dim_v"),
             ({"dim_v": 73}, "dim_v: 73; it must be 1 to"),
             ({"dim_v": 0}, "dim_v: 0"),
         ):

@@ -46,8 +46,7 @@ static void test_limits(void **state)
     assert_int_equal(heed_problem_check(&problem), HEED_OK);
     problem.dim_v = 9;
     memset(&problem.o, 0, sizeof problem.o);
-    assert_refused(&problem,
-                   "shared is 1 and dim_v is 9; it must be dim_qk, which is 8, or less");
+    assert_refused(&problem, "shared is 1 and dim_v is 9; it must be dim_qk, which is 8, or less");
 }
 
 /* The strides of V are those of K, whatever the layout, and are not written out. */

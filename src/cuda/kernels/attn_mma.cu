@@ -63,29 +63,6 @@ HEED_DEVICE void group_barrier(const place *at)
         one_barrier(at);
 }
 
-/* Are keys beyond a length like those that do not exist? Else their values are cleaned. */
-#define KNOWS_LENGTH (HEED_PAGED || (WIDE && HEED_LENGTHS))
-
-/* No functions for what follows, or other code would come of it where a term is zero. First, so many
- * keys of the batch element exist. */
-#if KNOWS_LENGTH && !HEED_PAGED
-#define KEY_COUNT(walk) ((walk)->length)
-#else
-#define KEY_COUNT(walk) ((walk)->args->seq_k)
-#endif
-
-/* The first key of tile @j that the warp makes scores of, where its part of K begins in a stage, and
- * where its slice of V does. */
-#if HEED_VALUE_WARPS > 1
-#define PART_FIRST(walk, j) (tile_key(&(walk)->at, j) + part_key(&(walk)->at))
-#define PART_AT(walk) (part_key(&(walk)->at) * 128)
-#define SLICE_AT(walk) slice_at(&(walk)->at, HEED_TILE_KEYS)
-#else
-#define PART_FIRST(walk, j) tile_key(&(walk)->at, j)
-#define PART_AT(walk) 0
-#define SLICE_AT(walk) 0
-#endif
-
 /* All that a thread knows while it goes through the tiles. */
 typedef struct walk {
     place at;

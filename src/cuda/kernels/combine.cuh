@@ -91,7 +91,8 @@ HEED_DEVICE void load_parts(const parts *from, u32 first, part_batch part)
             HEED_UNROLL
             for (u32 c = 0; c < COMBINE_COLUMNS; c++) {
                 part[s][r][c] = 0.0f;
-                if (first + s < from->splits && r < from->rows && c * 32 + COMBINE_FIRST < HEED_DIM_V)
+                if (first + s < from->splits && r < from->rows &&
+                    c * 32 + COMBINE_FIRST < HEED_DIM_V)
                     part[s][r][c] = ptx_ld_global_f32(o + r * HEED_DIM_V + c * 32);
             }
         }

@@ -53,9 +53,9 @@
 #define STEP_TILE PART_KEYS
 #endif
 
-/* Shared memory: Q, which later holds O; the first bad key of each column of V; what warps share
- * that have the same rows, a value for each row, and weights; the stages of every group, which
- * later hold what the groups merge. */
+/* Shared memory: Q, which later holds O; the first bad key of each column of V; values that warps of
+ * the same rows share, one for each row; their weights; the stages of every group, which later hold
+ * what the groups merge. */
 #define O_PAD (QK_PAD > V_PAD ? QK_PAD : V_PAD)
 #define Q_BYTES (HEED_BLOCK_ROWS * O_PAD * 2)
 #define BAD_BYTES (HEED_MASKED && !WIDE ? V_PAD * 4 : 0)
@@ -86,8 +86,8 @@
 #error "HEED_ACC16 is for float16 and HEED_STEP_ORDER 1"
 #endif
 
-#if HEED_VALUE_WARPS > 1 &&                                                             \
-    (HEED_KEY_GROUPS > 1 || HEED_UNALIGNED || HEED_ACC16 || HEED_GROUP_WARPS % HEED_VALUE_WARPS != 0)
+#if HEED_VALUE_WARPS > 1 && (HEED_KEY_GROUPS > 1 || HEED_UNALIGNED || HEED_ACC16 || \
+                             HEED_GROUP_WARPS % HEED_VALUE_WARPS != 0)
 #error "HEED_VALUE_WARPS is for one group, aligned addresses and float32 sums"
 #endif
 #if WIDE && HEED_STEP_ORDER != 1
