@@ -42,6 +42,9 @@
  * of batch element b is key j % page of page table[b][j / page]. Entries that no key below the
  * length needs are not looked at. (FlashAttention's page_table, vLLM's block_table; the order
  * [pages, heads_kv, page, dim] is a matter of strides.)
+ *  - Where V is shared, it is the first dim_v elements of every vector of K, and has K's strides:
+ *    what DeepSeek's multi-head latent attention (MLA) is once its projections are absorbed, with
+ *    one head of keys, d576/512. Kernels that keep tiles of K need not read it twice.
  *  - A logit is made in this order, from t = scale * q.k: t = softcap * tanh(t / softcap);
  *    t + bias; t - slope * |p - j| (ALiBi); the expression score; then keys that are hidden are
  *    taken out: by the mask, by lengths, by starts (keys below the query's start, which must not
@@ -210,7 +213,7 @@ typedef enum heed_accumulate {
 } heed_accumulate;
 
 /* Limits of a problem. Anything beyond them is refused by heed_problem_check(). */
-#define HEED_DIM_MAX 512                 /* head dims */
+#define HEED_DIM_MAX 1024                /* head dims */
 #define HEED_SIZE_MAX ((int64_t)1 << 31) /* batch, heads, sequence lengths */
 #define HEED_EXTENT_MAX \
     ((int64_t)1 << 46) /* elements of one tensor, and from its first to its last */
@@ -326,6 +329,9 @@ typedef struct heed_problem {
                                   sums of the queries of the first sequences, which do not
                                   decrease; the last is up to tokens_q: the caller's duty */
     heed_operand cu_seqlens_k; /* of keys, likewise */
+    int64_t shared;     /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
+                           or less; its strides are 0 or K's, its address is NULL or K's. 0: it
+                           is a tensor of its own */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -361,6 +367,7 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     shown=T:DIMS  a mask of type T (bytes, bits), DIMS as of a bias
  *     lengths       the number of keys of each batch element
  *     paged=N/M     K and V in M pages of N keys, by a page table; paged=N: as many as are needed
+ *     shared        V is the first dim_v elements of the vectors of K
  *     table=b@B:0:0 the page table's batch stride, where it is not seq_k / N
  *     varlen=N/M    queries packed in N rows, keys in M, by cumulative lengths of type i32; 0: not
  *                   packed. varlen=N: both

@@ -60,8 +60,11 @@ size_t heed_config_print(const heed_kernel *kernel, const heed_config *config, c
     heed_text out = { .data = text, .size = size };
     int count = heed_knob_count(kernel->algorithm);
     heed_text_add(&out, "%s%s", kernel->name, count ? "__" : "");
-    for (int i = 0; i < count; i++)
-        heed_text_add(&out, "%c%d", kernel->algorithm->knobs[i].letter, config->value[i]);
+    for (int i = 0; i < count; i++) {
+        const heed_knob *knob = &kernel->algorithm->knobs[i];
+        if (!knob->quiet || config->value[i] != knob->values[0])
+            heed_text_add(&out, "%c%d", knob->letter, config->value[i]);
+    }
     return out.length;
 }
 
@@ -85,10 +88,14 @@ bool heed_config_parse(const heed_algorithm *algorithm, const char *text, heed_c
     memset(config, 0, sizeof *config);
     for (int i = 0; i < heed_knob_count(algorithm); i++) {
         const heed_knob *knob = &algorithm->knobs[i];
+        config->value[i] = knob->values[0];
+        if (knob->quiet && *text != knob->letter)
+            continue;
         if (*text++ != knob->letter)
             return false;
         config->value[i] = parse_number(&text);
-        if (!knob_has(knob, config->value[i]))
+        if (!knob_has(knob, config->value[i]) ||
+            (knob->quiet && config->value[i] == knob->values[0]))
             return false;
     }
     return *text == '\0';

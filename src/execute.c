@@ -68,6 +68,19 @@ static heed_status execute_watched(const heed_plan *plan, const heed_buffers *bu
     return status;
 }
 
+/* Copies @buffers, with the address of K for V, which is a part of it. */
+static heed_status take_shared(heed_buffers *own, const heed_buffers *buffers)
+{
+    if (own != buffers)
+        *own = *buffers;
+    if (own->v && own->v != own->k)
+        return heed_fail(HEED_ERR_INVALID,
+                         "v is %p; the plan's problem has it in K, so it must be NULL or k, %p",
+                         own->v, own->k);
+    own->v = own->k;
+    return HEED_OK;
+}
+
 heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     heed_buffers own;
@@ -78,6 +91,13 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
         return heed_fail(HEED_ERR_INVALID, "buffers is NULL; it must point to heed_buffers");
     if (buffers->size != sizeof own) {
         status = heed_sized_read(&heed_sized_buffers, &own, buffers);
+        buffers = &own;
+    }
+    if (status != HEED_OK)
+        return status;
+
+    if (plan->problem.shared) {
+        status = take_shared(&own, buffers);
         buffers = &own;
     }
     if (status != HEED_OK)

@@ -54,12 +54,14 @@ struct heed_machine {
 
 /* A knob: a parameter of a kernel that changes its speed and never what it computes. It appears in
  * names of configs as its letter followed by the value. Values end with 0 or with the array. */
-#define HEED_KNOBS_MAX 11
+#define HEED_KNOBS_MAX 12
 #define HEED_KNOB_VALUES_MAX 11
 typedef struct heed_knob {
     char letter;
     const char *name; /* such as "STAGES" */
     int values[HEED_KNOB_VALUES_MAX];
+    bool quiet; /* names of configs have it only where it is not the first of its values, so that
+                   those from before there was such a knob stay theirs */
 } heed_knob;
 
 /* One value per knob of the kernel, in the order of its knobs. */

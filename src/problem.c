@@ -100,16 +100,21 @@ heed_tensor heed_problem_tensor(const heed_problem *problem, int role)
     const heed_role_row *row = &heed_roles[role];
     const int64_t tokens = heed_problem_tokens(problem, role);
     const bool paged = problem->page > 0 && row->seq == HEED_PART_SEQ_K;
-    return (heed_tensor){ .role = row,
-                          .batch = paged        ? heed_problem_pages(problem)
-                                   : tokens > 0 ? 1
-                                                : problem->batch,
-                          .seq = paged        ? problem->page
-                                 : tokens > 0 ? tokens
-                                              : heed_problem_size(problem, row->seq),
-                          .heads = heed_problem_size(problem, row->heads),
-                          .dim = heed_problem_size(problem, row->dim),
-                          .strides = strides_of(problem, role) };
+    heed_tensor tensor = { .role = row,
+                           .batch = paged        ? heed_problem_pages(problem)
+                                    : tokens > 0 ? 1
+                                                 : problem->batch,
+                           .seq = paged        ? problem->page
+                                  : tokens > 0 ? tokens
+                                               : heed_problem_size(problem, row->seq),
+                           .heads = heed_problem_size(problem, row->heads),
+                           .dim = heed_problem_size(problem, row->dim),
+                           .strides = strides_of(problem, role) };
+    if (role == HEED_ROLE_V && problem->shared) {
+        const heed_tensor k = heed_problem_tensor(problem, HEED_ROLE_K);
+        tensor.strides = heed_strides_normal(&k, k.strides);
+    }
+    return tensor;
 }
 
 void heed_problem_set_strides(heed_problem *problem, int role, heed_strides strides)
@@ -275,6 +280,33 @@ static bool expressions_fault(const heed_problem *problem, heed_fault *fault)
     return false;
 }
 
+/* Is V said to be a part of K that it cannot be? */
+static bool shared_fault(const heed_problem *problem, heed_fault *fault)
+{
+    const heed_strides given = strides_of(problem, HEED_ROLE_V);
+    if (problem->shared != 0 && problem->shared != 1)
+        return heed_fault_set(fault, HEED_PART_SHARED,
+                              "shared is %lld; it must be 0, or 1 where V is a part of K",
+                              (long long)problem->shared);
+    if (!problem->shared)
+        return false;
+    if (problem->dim_v > problem->dim_qk)
+        return heed_fault_set(fault, HEED_PART_SHARED,
+                              "shared is 1 and dim_v is %lld; it must be dim_qk, which is %lld, or "
+                              "less",
+                              (long long)problem->dim_v, (long long)problem->dim_qk);
+    const heed_tensor v = heed_problem_tensor(problem, HEED_ROLE_V);
+    if (strides_zero(given) ||
+        heed_strides_equal(heed_strides_normal(&v, given), heed_strides_normal(&v, v.strides)))
+        return false;
+    return heed_fault_set(fault, HEED_PART_SHARED,
+                          "shared is 1 and v strides are %lld:%lld:%lld; they must be those of k, "
+                          "%lld:%lld:%lld, or be left out",
+                          (long long)given.batch, (long long)given.seq, (long long)given.head,
+                          (long long)v.strides.batch, (long long)v.strides.seq,
+                          (long long)v.strides.head);
+}
+
 static bool options_fault(const heed_problem *problem, heed_fault *fault)
 {
     if (problem->pass != HEED_FORWARD) {
@@ -404,6 +436,8 @@ bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
         return true;
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
+        if (i == HEED_ROLE_V && shared_fault(problem, fault)) /* K is known to be right */
+            return true;
         if (tensor_fault(&tensor, (heed_part)(HEED_PART_Q + i), fault))
             return true;
     }
@@ -482,7 +516,7 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
            a->window.sides == b->window.sides && a->window.left == b->window.left &&
            a->window.right == b->window.right && a->chunk == b->chunk && a->softcap == b->softcap &&
            a->page == b->page && a->pages == b->pages && a->tokens_q == b->tokens_q &&
-           a->tokens_k == b->tokens_k && heed_operands_equal(a, b);
+           a->tokens_k == b->tokens_k && a->shared == b->shared && heed_operands_equal(a, b);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -532,7 +566,7 @@ double heed_problem_bytes(const heed_problem *caller)
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
         heed_strides strides = heed_strides_normal(&tensor, tensor.strides);
-        double distinct = (double)tensor.dim;
+        double distinct = i == HEED_ROLE_V && problem->shared ? 0 : (double)tensor.dim;
         distinct *= strides.batch == 0 ? 1.0 : (double)tensor.batch;
         distinct *= strides.seq == 0 ? 1.0 : (double)tensor.seq;
         distinct *= used_pages(problem, &tensor);

@@ -81,6 +81,7 @@ static const struct {
     { HEED_PART_VARLEN, "varlen", NULL },
     { HEED_PART_CU_Q, "cu_q", NULL },
     { HEED_PART_CU_K, "cu_k", NULL },
+    { HEED_PART_SHARED, "shared", NULL },
     { HEED_PART_SCORE, "score", NULL },
     { HEED_PART_VISIBLE, "visible", NULL },
     { HEED_PART_SCALE, "the scale", NULL },
@@ -111,7 +112,7 @@ static heed_status fail_unknown(const heed_parser *p)
                            "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal "
                            "causal= align= window= "
                            "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
-                           "varlen= cu_q= cu_k= "
+                           "varlen= cu_q= cu_k= shared "
                            "array= score= visible= "
                            "scale= acc= layout= q= k= v= o=",
                            length, p->word);
@@ -226,7 +227,7 @@ static void apply_align(heed_parser *p)
 static void apply_layout(heed_parser *p)
 {
     for (int i = 0; i < HEED_TENSORS && p->layout != NULL; i++) {
-        if (p->where[HEED_PART_Q + i] == NULL) {
+        if (p->where[HEED_PART_Q + i] == NULL && !(i == HEED_ROLE_V && p->problem.shared)) {
             heed_tensor tensor = heed_problem_tensor(&p->problem, i);
             heed_problem_set_strides(&p->problem, i, heed_layout_strides(&tensor, p->layout));
         }

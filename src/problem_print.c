@@ -136,11 +136,17 @@ static bool has_layout(const heed_tensor *tensor, const char *layout)
     return heed_strides_equal(heed_strides_normal(tensor, tensor->strides), dense);
 }
 
+/* Are the strides of a tensor those of another one, whatever they are? */
+static bool follows(const heed_problem *problem, int role)
+{
+    return role == HEED_ROLE_V && problem->shared;
+}
+
 static bool all_have_layout(const heed_problem *problem, const char *layout)
 {
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
-        if (!has_layout(&tensor, layout))
+        if (!follows(problem, i) && !has_layout(&tensor, layout))
             return false;
     }
     return true;
@@ -157,7 +163,7 @@ static void print_strides(heed_text *text, const heed_problem *problem)
     }
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
-        if (!has_layout(&tensor, heed_layouts[0])) {
+        if (!follows(problem, i) && !has_layout(&tensor, heed_layouts[0])) {
             heed_strides strides = heed_strides_normal(&tensor, tensor.strides);
             heed_text_add(text, " %s=%lld:%lld:%lld", tensor.role->name, (long long)strides.batch,
                           (long long)strides.seq, (long long)strides.head);
@@ -178,7 +184,7 @@ size_t heed_problem_print(const heed_problem *problem, char *text, size_t size)
     print_pair(&out, 'h', normal.heads_q, normal.heads_kv);
     print_pair(&out, 's', normal.seq_q, normal.seq_k);
     print_pair(&out, 'd', normal.dim_qk, normal.dim_v);
-    heed_text_add(&out, " %s", heed_type_name(normal.type));
+    heed_text_add(&out, " %s%s", heed_type_name(normal.type), normal.shared ? " shared" : "");
     print_mask(&out, &normal);
     print_modifiers(&out, &normal);
     print_scale(&out, &normal);

@@ -78,6 +78,12 @@ static heed_status read_type(heed_parser *p, const heed_word *word, const char *
     return expect_end(p, value);
 }
 
+static heed_status read_shared(heed_parser *p, const heed_word *word, const char *value)
+{
+    p->problem.shared = word->option;
+    return expect_end(p, value);
+}
+
 static heed_status read_causal(heed_parser *p, const heed_word *word, const char *value)
 {
     p->problem.mask = (heed_mask)word->option;
@@ -384,6 +390,7 @@ static const heed_word words[] = {
     { "f32", HEED_PART_TYPE, read_type, HEED_F32 },
     { "f16", HEED_PART_TYPE, read_type, HEED_F16 },
     { "bf16", HEED_PART_TYPE, read_type, HEED_BF16 },
+    { "shared", HEED_PART_SHARED, read_shared, 1 },
     { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT },
     { "causal=", HEED_PART_MASK, read_alignment, 0 },
     { "align=", HEED_PART_ALIGN, read_align, 0 },

@@ -23,7 +23,8 @@ add_library(emulated_kernels OBJECT)
 # The flags of device code are its own compiler's; here it is enough that it is C.
 set_target_properties(emulated_kernels PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON)
 # The emulator takes the time, so with more optimisation they would only take longer to compile.
-target_compile_options(emulated_kernels PRIVATE -Wall -Wextra -Wno-psabi -O1 $<$<CONFIG:Release>:-g0>)
+# Whether a loop has a first turn, where all begins, is not seen by gcc for every constant.
+target_compile_options(emulated_kernels PRIVATE -Wall -Wextra -Wno-psabi -Wno-maybe-uninitialized -O1 $<$<CONFIG:Release>:-g0>)
 # It runs on one thread, so the thread sanitizer would only make it slow.
 if(HEED_SANITIZE AND NOT HEED_SANITIZE STREQUAL "thread")
     target_compile_options(emulated_kernels PRIVATE -fsanitize=${HEED_SANITIZE} -fno-sanitize-recover=all)
@@ -35,7 +36,7 @@ heed_flags(heed_emulated)
 target_link_libraries(heed_emulated PRIVATE heed_emulator)
 # Knobs by their letters, as in names of configs, and the parameters that they stand for.
 set(knobs_attn_mma.c M=BLOCK_ROWS N=TILE_KEYS W=GROUP_WARPS K=KEY_GROUPS S=STAGES Q=Q_PLACE O=STEP_ORDER
-    B=BLOCKS_PER_SM)
+    B=BLOCKS_PER_SM V=VALUE_WARPS)
 set(knobs_attn_wgmma.c R=ROW_GROUPS K=KEY_GROUPS N=TILE_KEYS S=STAGES O=STEP_ORDER T=TURNS C=OWN_TILES G=SCHEDULE)
 function(heed_emulated_object source name)
     set(parameters ${ARGN})
@@ -70,12 +71,34 @@ heed_emulated(attn_mma.c mma_d192_128 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 M=64 
 heed_emulated(attn_mma.c mma_d256 BF16=0 MASKED=1 DIM_QK=256 DIM_V=256 M=64 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d64_half BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=1)
 heed_emulated(attn_mma.c mma_d96_40_half BF16=0 MASKED=0 DIM_QK=96 DIM_V=40 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=1)
+# Warps that share rows: the same, but that for other tensors the simple kernel takes over.
+function(heed_emulated_wide name)
+    heed_emulated_object(attn_mma.c ${name} ${ARGN} UNALIGNED=0)
+    set(same ${ARGN})
+    list(FILTER same INCLUDE REGEX "^(MASKED|HIDES_FIRST|CHUNKED|MODIFIES|HIDES|STARTS|LENGTHS|PAGED|SINKS|DIM_)")
+    if("BF16=1" IN_LIST ARGN)
+        heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=2 W=4 ${same})
+    else()
+        heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=1 W=4 ${same})
+    endif()
+endfunction()
+heed_emulated_wide(wide_d72 BF16=0 MASKED=1 DIM_QK=72 DIM_V=72 M=64 N=64 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
+heed_emulated_wide(wide_d40_136 BF16=1 MASKED=0 DIM_QK=40 DIM_V=136 M=64 N=32 W=4 K=1 S=3 Q=1 O=1 B=1 ACC16=0 V=2)
+heed_emulated_wide(wide_d64_parts BF16=1 MASKED=1 DIM_QK=64 DIM_V=64 M=32 N=32 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
+heed_emulated_wide(wide_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=32 N=48 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2)
+heed_emulated_wide(wide_d576_512 BF16=1 MASKED=1 DIM_QK=576 DIM_V=512 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
+heed_emulated_wide(wide_d264_520 BF16=0 MASKED=0 DIM_QK=264 DIM_V=520 M=16 N=16 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=8)
+heed_emulated_wide(shared_d72_64 BF16=1 MASKED=1 DIM_QK=72 DIM_V=64 M=32 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2 SHARED_V=1)
+heed_emulated_wide(shared_d64_groups BF16=0 MASKED=1 DIM_QK=64 DIM_V=40 M=64 N=32 W=4 K=2 S=2 Q=2 O=1 B=1 ACC16=0 V=1 SHARED_V=1)
+heed_emulated_wide(shared_d160_144 BF16=1 MASKED=0 DIM_QK=160 DIM_V=144 M=64 N=64 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4 SHARED_V=1)
+heed_emulated_wide(wide_d520_64 BF16=0 MASKED=1 DIM_QK=520 DIM_V=64 M=64 N=16 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=1)
 # Windows and chunks, in one config of each way that kernels walk through tiles.
 heed_emulated(attn_mma.c mma_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=3 Q=2 O=1 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d40_80_window BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
 heed_emulated_object(attn_naive.c naive_window TYPE=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72 W=4)
 heed_emulated_object(attn_naive.c naive_f32 TYPE=0 MASKED=1 DIM_QK=40 DIM_V=72 W=4)
 heed_emulated_object(attn_naive.c naive_f16 TYPE=1 MASKED=0 DIM_QK=64 DIM_V=64 W=4)
+heed_emulated_object(attn_naive.c naive_d576_520 TYPE=1 MASKED=1 DIM_QK=576 DIM_V=520 W=4)
 heed_emulated_object(attn_naive.c naive_bf16 TYPE=2 MASKED=1 DIM_QK=65 DIM_V=33 W=2)
 # The source that proposals for CUDA begin with.
 heed_emulated_object(attention.c candidate_f32 TYPE=0 CAUSAL=1 DIM_QK=40 DIM_V=72)
@@ -160,6 +183,9 @@ function(heed_emulated_changed source name words)
         endif()
         heed_emulated_mapped(${name} ${needs} ${ARGN} ${pairs})
         set(made ${name} ${name}_negative ${name}_unaligned)
+    elseif(source STREQUAL attn_mma.c AND ARGN MATCHES "V=[248]")
+        heed_emulated_wide(${name} ${needs} ${ARGN} PAIRS=1)
+        set(made ${name} ${name}_unaligned)
     elseif(source STREQUAL attn_mma.c)
         heed_emulated_object(${source} ${name} ${needs} ${ARGN} UNALIGNED=0 PAIRS=1)
         heed_emulated_object(${source} ${name}_unaligned ${needs} ${ARGN} UNALIGNED=1)
@@ -248,6 +274,16 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_packed_listed "causal=tl varlen
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
 heed_emulated_changed(attn_mma.c changed_mma_half "causal softcap=2 sinks"
     BF16=0 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=1)
+heed_emulated_changed(attn_mma.c changed_wide_bias "causal bias=f16:bhq alibi sinks"
+    BF16=0 DIM_QK=72 DIM_V=72 M=32 N=64 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2)
+heed_emulated_changed(attn_mma.c changed_wide_bits "window=30:5 softcap=1.5 sinks=bh shown=bits:bq"
+    BF16=1 DIM_QK=40 DIM_V=80 M=64 N=64 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
+heed_emulated_changed(attn_mma.c changed_wide_lengths "causal=br lengths"
+    BF16=0 DIM_QK=64 DIM_V=64 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
+heed_emulated_changed(attn_mma.c changed_wide_shared "causal=br lengths paged=2 shared"
+    BF16=0 DIM_QK=72 DIM_V=64 M=16 N=32 W=2 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2 SHARED_V=1)
+heed_emulated_changed(attn_mma.c changed_wide_paged "lengths paged=2 visible=k%50!=7"
+    BF16=1 DIM_QK=64 DIM_V=136 M=32 N=32 W=4 K=1 S=3 Q=1 O=1 B=1 ACC16=0 V=2)
 heed_emulated_changed(attn_mma.c changed_mma_sinks "sinks=bh"
     BF16=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_bias "causal bias=bf16:hq alibi"

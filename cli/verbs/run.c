@@ -69,6 +69,10 @@ static cli_exit check_outputs(const cli_args *args)
 static cli_exit make_plan(run_job *job)
 {
     const char *kernel = cli_args_text(job->args, "kernel");
+    if (job->problem.shared) {
+        cli_error("heed run takes V as an array of its own; leave 'shared' out of --words");
+        return CLI_USAGE;
+    }
     heed_status status = kernel ? heed_plan_create_named(&job->plan, job->context, &job->problem,
                                                          kernel)
                                 : heed_plan_create(&job->plan, job->context, &job->problem,

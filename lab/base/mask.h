@@ -60,7 +60,7 @@ static inline heed_problem lab_without_pages(const heed_problem *problem)
     heed_problem dense = *problem;
     if (problem->page == 0)
         return dense;
-    dense.page = dense.pages = 0;
+    dense.page = dense.pages = dense.shared = 0;
     dense.table = (heed_operand){ 0 };
     const int64_t k = problem->heads_kv * problem->dim_qk, v = problem->heads_kv * problem->dim_v;
     dense.k = (heed_strides){ problem->seq_k * k, k, problem->dim_qk };

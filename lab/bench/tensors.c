@@ -25,11 +25,17 @@
 /* From this many rows on it is quicker to download all of O. */
 #define ROWS_SINGLE_MAX 4096
 
+/* Is it a part of another tensor, without memory of its own? */
+static bool is_part(const heed_problem *problem, lab_role role)
+{
+    return role == LAB_V && problem->shared;
+}
+
 /* Bytes from the first to the last element of a tensor of a problem that has been checked. */
 static size_t extent_bytes(const heed_problem *problem, lab_role role)
 {
     lab_view view = lab_view_of(problem, role);
-    return lab_view_bytes(&view);
+    return is_part(problem, role) ? 0 : lab_view_bytes(&view);
 }
 
 static size_t copy_bytes(const heed_problem *problem)
@@ -217,6 +223,8 @@ heed_buffers lab_bench_tensors_inputs(const lab_bench_tensors *tensors)
     heed_buffers buffers = { .size = sizeof buffers };
     for (int role = 0; role < LAB_INPUTS; role++)
         lab_buffers_set(&buffers, (lab_role)role, tensors->host[role]);
+    if (is_part(&tensors->problem, LAB_V))
+        buffers.v = buffers.k;
     return buffers;
 }
 
@@ -241,8 +249,14 @@ heed_status lab_bench_tensors_poison(const lab_bench_tensors *tensors)
 void *lab_bench_tensors_dense(const lab_bench_tensors *tensors, lab_role role)
 {
     int64_t count = element_count(&tensors->problem, role);
-    void *dense = malloc((size_t)count * heed_type_size(tensors->problem.type));
-    if (dense)
+    size_t element = heed_type_size(tensors->problem.type);
+    char *dense = malloc((size_t)count * element);
+    const heed_problem *problem = &tensors->problem;
+    if (dense && is_part(problem, role)) /* with memory of its own after all */
+        for (int64_t i = 0; i < count / problem->dim_v; i++)
+            copy_values(tensors, LAB_K, i * problem->dim_qk, problem->dim_v,
+                        dense + (size_t)(i * problem->dim_v) * element);
+    else if (dense)
         copy_values(tensors, role, 0, count, dense);
     return dense;
 }

@@ -349,6 +349,9 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
     if (!is_at_home(trial, problem))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                      "was made for another type, mask or head dim");
+    if (problem->shared)
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
+                                     "candidates take V as a tensor of its own");
     if (trial->language == LAB_LANGUAGE_CUDA && lab_has_operands(problem))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                      "candidates in CUDA take no operands, softcap or expressions");

@@ -72,6 +72,10 @@ void lab_gate_linear(const lab_check *check, lab_verdict *verdict)
                             { .memo = LAB_MEMO_LINEAR_2 },
                             { .memo = LAB_MEMO_LINEAR_SUM } };
     heed_status status = HEED_OK;
+    if (check->values->problem.shared) {
+        lab_verdict_skip(verdict, "V is a part of K, on which weights depend");
+        return;
+    }
     lab_trace_step(check->trace, "with other values");
     for (int p = 0; p < 3 && status == HEED_OK; p++)
         status = lab_values_copy(&part[p].values, check->values);

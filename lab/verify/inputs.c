@@ -374,6 +374,7 @@ void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed
 {
     lab_operands_fill_sequences(values, seed); /* they say where the keys of a row are */
     inputs->fill(values, seed);
+    lab_values_share(values);
     if (inputs->fill == masked)
         lab_operands_fill(values, LAB_OPERANDS_POISONED, seed);
     else if (inputs->exact)

@@ -287,6 +287,17 @@ static bool try_touch(lab_sample *sample, size_t kind, int64_t i, uint64_t seed,
     return is_visible(sample, i);
 }
 
+/* Where V is a part of K, each element of which has two effects, only a query can be touched; where
+ * the values alone may be, nothing is: an element is written as it was. */
+static void touch_shared(lab_sample *sample, bool values, int64_t i, uint64_t seed, change *it)
+{
+    if (!values && try_touch(sample, KINDS - 1, i, seed, it))
+        return;
+    lab_sample_reset(sample);
+    *it = (change){ .touch = { .role = LAB_Q } };
+    it->touch.value = lab_element_get(sample->problem.type, sample->data.q, 0);
+}
+
 /* The values alone are touched where half-precision sums of large logits may overflow, and where
  * logits are changed other than by sums. */
 int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TOUCHES])
@@ -299,8 +310,11 @@ int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TO
     int count = lab_sample_restore(sample, touches);
     change it;
     sample->calls++;
-    if (!try_touch(sample, kind, i, stream, &it) && kind != 0)
+    if (sample->problem.shared) {
+        touch_shared(sample, values, i, stream, &it);
+    } else if (!try_touch(sample, kind, i, stream, &it) && kind != 0) {
         try_touch(sample, 0, i, stream, &it);
+    }
     sample->undo = it.touch;
     sample->undo.value = lab_element_get(sample->problem.type, base_of(sample, it.touch.role),
                                          it.touch.index);

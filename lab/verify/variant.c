@@ -21,6 +21,7 @@ bool lab_variants_run(const lab_check *check, lab_variant *variants, int count, 
                       lab_verdict *verdict)
 {
     for (int i = 0; i < count && status == HEED_OK; i++) {
+        lab_values_share(&variants[i].values);
         status = run_one(check, &variants[i]);
         heed_status refused = status == HEED_OK ? variants[i].run.status : HEED_OK;
         if (refused == HEED_ERR_UNSUPPORTED)

@@ -25,6 +25,11 @@ class View(NamedTuple):
     keeper: Any  # keeps the memory alive
 
 
+def part_of(x: View, dim: int) -> View:
+    """The first @dim elements of the vectors of @x, which the last dimension counts."""
+    return x._replace(shape=(*x.shape[:-1], dim))
+
+
 # ---- NumPy ---------------------------------------------------------------------------------------
 
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer

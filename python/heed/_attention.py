@@ -10,7 +10,7 @@ from . import _again
 from . import _library as c
 from . import _values
 from ._again import Calls, makers_of
-from ._arrays import Fast, View, empty, fast_of, require_writable, view
+from ._arrays import Fast, View, empty, fast_of, part_of, require_writable, view
 from ._errors import ArgumentTypeError, InvalidError
 from ._plan import TYPES, Plan, Problem, context_of
 
@@ -319,6 +319,19 @@ def _key_of(x: View) -> Tuple[Any, ...]:
     return (x.shape, x.strides, x.dtype)
 
 
+def _values_of(k: View, v: Optional[View], dim_v: Optional[int]) -> View:
+    """V, or where there is none the first @dim_v elements of the vectors of K."""
+    if v is not None:
+        if dim_v is not None:
+            raise InvalidError("dim_v: v has its own; dim_v is for v=None, where V is a part of k")
+        return v
+    if dim_v is None:
+        raise InvalidError("v: missing, and so is dim_v, which says how much of k is V without it")
+    if not k.shape or not 1 <= dim_v <= k.shape[-1]:
+        raise InvalidError(f"dim_v: {dim_v}; it must be 1 to the head dim of k, {k.shape[-1:]}")
+    return part_of(k, dim_v)
+
+
 def compute(
     q: Any,
     k: Any,
@@ -339,6 +352,7 @@ def compute(
     max_seqlen_q: Optional[int] = None,
     max_seqlen_k: Optional[int] = None,
     out: Any = None,
+    dim_v: Optional[int] = None,
 ) -> Tuple[Any, Any, Plan]:
     """attention() with all checks; @given are the OPERANDS. Returns out, the LSE if it is wanted,
     and the plan that did it."""
@@ -351,8 +365,9 @@ def compute(
     views = {
         "q": _unpacked("q", view("q", q), packed_q),
         "k": _unpacked("k", view("k", k), packed_k),
-        "v": _unpacked("v", view("v", v), packed_k),
     }
+    own = None if v is None else _unpacked("v", view("v", v), packed_k)
+    views["v"] = _values_of(views["k"], own, dim_v)
     like = views["q"]
     if like.dtype not in TYPES:
         raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16")
@@ -361,7 +376,7 @@ def compute(
         for name, x in zip(OPERANDS, given)
         if x is not None
     }
-    fields = c.Problem(size=sizeof(c.Problem))
+    fields = c.Problem(size=sizeof(c.Problem), shared=v is None)
     most = (max_seqlen_q, max_seqlen_k)
     o_size = _fill_sizes(fields, like, views["k"], views["v"], operands, order, most)
     if out is None and packed_q:
@@ -390,7 +405,7 @@ def compute(
         tuple(_key_of(x) for name, x in views.items() if name != "lse"),
         tuple((name, _key_of(x)) for name, x in operands.items()),
         tuple((name, x.shape, x.dtype) for name, x in zip(named, array_views)),
-        (causal, window, chunk, align, softcap, scale, score, visible, layout, most),
+        (causal, window, chunk, align, softcap, scale, score, visible, layout, most, v is None),
     )
     plan = _plans.get(key)
     if plan is None or plan._pointer is None or plan.context._pointer is None:
@@ -454,6 +469,7 @@ def attend(
     max_seqlen_q: Optional[int] = None,
     max_seqlen_k: Optional[int] = None,
     out: Any = None,
+    dim_v: Optional[int] = None,
 ) -> Any:
     """attention() with the OPERANDS as a tuple."""
     words = (
@@ -470,14 +486,15 @@ def attend(
         max_seqlen_q,
         max_seqlen_k,
     )
-    if _repeat is not None and arrays is None:
+    shared = v is None
+    if _repeat is not None and arrays is None and not shared:
         again = _repeat(_calls.known, words, q, k, v, out, *given)
         if again is not None:
             return again
     if window is not None:
         window = _pair(window)
     usual = fast = None
-    if arrays is None and all(x is None for x in given):
+    if arrays is None and not shared and all(x is None for x in given):
         fast = fast_of(q)
         seen = fast.key(q, k, v, out) if fast else None
         if seen is not None:
@@ -507,9 +524,12 @@ def attend(
         max_seqlen_q=max_seqlen_q,
         max_seqlen_k=max_seqlen_k,
         out=out,
+        dim_v=dim_v,
     )
     shapes = (found.shape if out is None else None, None if lse is None else lse.shape)
     makers = makers_of(q, *shapes)
+    if shared:  # calls without a V are not repeated in C
+        return (found, lse) if return_lse else found
     if arrays is None and _calls.learn(
         words, (q, k, v, out, *given), OPERANDS, plan, *makers, keep=plan
     ):
@@ -550,6 +570,7 @@ def attention(
     layout: str = "bshd",
     return_lse: bool = False,
     out: Any = None,
+    dim_v: Optional[int] = None,
 ) -> Any:
     """Fused attention: softmax(scale * Q K^T, changed and masked as below) V.
 
@@ -562,7 +583,8 @@ def attention(
             bfloat16; an array of NumPy, a tensor of PyTorch, or anything with __dlpack__, in host
             memory or on a CUDA device. Any strides, but the elements of a head vector are
             neighbours. Nothing is copied.
-        k, v: the same of keys, with key/value heads that divide the query heads.
+        k, v: the same of keys, with key/value heads that divide the query heads. v=None: V is the
+            first dim_v elements of the vectors of k (MLA), which is then read once.
         causal: True, or where queries and keys are not as many "top-left" (query i sees keys j <=
             i, as PyTorch's is_causal) or "bottom-right" (j <= i + keys - queries, as FlashAttention).
         window: (left, right), keys that are seen on either side of the query's position, itself
@@ -596,6 +618,7 @@ def attention(
         return_lse: also return the natural log-sum-exp, float32 (batch, query heads, queries).
         out: where the result goes, of the shape (batch, queries, query heads, head dim of v) in
             the layout; None: a new array of q's library.
+        dim_v: the head dim of V, for v=None alone.
 
     Returns:
         out, or (out, lse). On a CUDA device the work was started on the current stream of q's
@@ -625,4 +648,5 @@ def attention(
         max_seqlen_q=max_seqlen_q,
         max_seqlen_k=max_seqlen_k,
         out=out,
+        dim_v=dim_v,
     )

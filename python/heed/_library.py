@@ -109,6 +109,7 @@ class Problem(Structure):
         ("tokens_k", c_int64),
         ("cu_seqlens_q", Operand),
         ("cu_seqlens_k", Operand),
+        ("shared", c_int64),
     ]
 
 

@@ -19,6 +19,7 @@ from ._arrays import (
     empty,
     fast_of,
     memory_pointer,
+    part_of,
     require_writable,
     stream_of,
     view,
@@ -518,7 +519,8 @@ class Plan:
 
         Args:
             q, k, v: arrays of problem.q_shape, k_shape and v_shape, in the problem's type and
-                strides: (batch, sequence, heads, dim), whatever the layout in memory.
+                strides: (batch, sequence, heads, dim), whatever the layout in memory. Where V is a
+                part of K (the word "shared"), pass None for v.
             out: an array of problem.o_shape, with the problem's strides of O; None: a new one,
                 which the problem's O must be dense for.
             lse: a dense float32 array (batch, query heads, queries) for the log-sum-exp, natural;
@@ -534,7 +536,7 @@ class Plan:
             ArgumentTypeError: a wrong dtype, or no array.
         """
         signature = None
-        if lse is None and operands is None:
+        if lse is None and operands is None and v is not None:
             if _repeat is not None:
                 o = _repeat(self._calls.known, None, q, k, v, out)
                 if o is not None:
@@ -545,8 +547,10 @@ class Plan:
                 self._run_again(fast, q, k, v, out, None)
                 return out
         problem = self.problem
-        views = {"q": view("q", q), "k": view("k", k), "v": view("v", v)}
         fields = problem._c
+        views = {"q": view("q", q), "k": view("k", k)}
+        shared = v is None and fields.shared == 1
+        views["v"] = part_of(views["k"], fields.dim_v) if shared else view("v", v)
         self._check("q", views["q"], problem.q_shape, fields.q)
         self._check("k", views["k"], problem.k_shape, fields.k)
         self._check("v", views["v"], problem.v_shape, fields.v)
@@ -564,7 +568,7 @@ class Plan:
             views["q"], {name: x.pointer for name, x in views.items()}, [a.pointer for a in arrays]
         )
         self._signature = signature
-        if _repeat is not None and lse is None and operands is None:
+        if _repeat is not None and lse is None and operands is None and v is not None:
             given = (q, k, v, None if makes else out)
             makers = makers_of(q, out.shape if makes else None, None)
             self._calls.learn(None, given, (), self, *makers)

@@ -121,7 +121,8 @@ def _describe(words: _Words, views: Dict[str, View]) -> Tuple[Problem, Tuple[int
     order = LAYOUTS[words.layout]
     fields = c.Problem(size=sizeof(c.Problem))
     operands = {name: views[name] for name in words.operands}
-    sizes = _fill_sizes(fields, views["q"], views["k"], views["v"], operands.get("table"), order)
+    most = (None, None)
+    sizes = _fill_sizes(fields, views["q"], views["k"], views["v"], operands, order, most)
     shape = _in_layout(sizes, words.layout)
     _, fields.o = _order("out", _view("out", jax.ShapeDtypeStruct(shape, jnp.float32)), order)
     if words.scale is not None:

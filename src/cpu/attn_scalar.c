@@ -27,6 +27,8 @@
 #define ROWS (ABLATED(ABLATE_TINY_BLOCKS) ? 1 : 16)
 #define KEYS 64
 #define PROGRAM_LANES 4 /* of heed_modifier_scalar */
+#define PITCH \
+    (HEED_DIM_MAX + 16) /* of rows, so that they are not all in the same sets of a cache */
 
 #if HEED_ABLATE == ABLATE_UNROLLED
 #define INNER_LOOP _Pragma("GCC unroll 32")
@@ -36,15 +38,15 @@
 #define LANES 8 /* partial sums of a dot product, which the compiler may keep in a vector */
 
 typedef struct row_scratch {
-    float q[ROWS][HEED_DIM_MAX];
-    float o[ROWS][HEED_DIM_MAX];
-    float m[ROWS];                   /* running maximum of the logits, base 2 */
-    float l[ROWS];                   /* running sum */
-    float all_o[ROWS][HEED_DIM_MAX]; /* the same of sections that are done */
+    float q[ROWS][PITCH];
+    float o[ROWS][PITCH];
+    float m[ROWS];            /* running maximum of the logits, base 2 */
+    float l[ROWS];            /* running sum */
+    float all_o[ROWS][PITCH]; /* the same of sections that are done */
     float all_m[ROWS];
     float all_l[ROWS];
-    float k[KEYS][HEED_DIM_MAX];
-    float v[KEYS][HEED_DIM_MAX];
+    float k[KEYS][PITCH];
+    float v[KEYS][PITCH];
     float p[KEYS];
     int64_t first;  /* key of the tile */
     float *program; /* behind the struct: what is kept of each row, and its scratch */

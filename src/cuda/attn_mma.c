@@ -8,7 +8,8 @@
 #include "backend.h"
 #include "score.h"
 
-#define DIM_MAX 256
+#define SLICE_MAX 256 /* columns of a warp */
+#define NARROW_MAX 256
 #define THREADS_MAX 1024
 #define BARRIERS 15 /* named ones of a block, one for each group */
 
@@ -19,41 +20,53 @@ typedef struct shipped {
 } shipped;
 
 /* Wide blocks are for many rows, groups for few of them; those with 16 rows are for decoding. For
- * all head dims there are some that need 48 KiB of shared memory or less. */
+ * head dims to 256 there are some that need 48 KiB of shared memory or less. Beyond, warps that
+ * share rows have slices of V, but where V is narrow. */
 static const shipped table[] = {
-    { 32, 64, { 128, 64, 4, 1, 2, 2, 1, 2, 1, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 2, 2, 2, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 3, 2, 2, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 64, 2, 2, 3, 2, 1, 2, 1, 1, 1 } },
-    { 32, 64, { 32, 64, 2, 4, 2, 2, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 32, 2, 4, 3, 2, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 32, 2, 4, 2, 2, 1, 2, 1, 1, 1 } },
-    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 16, 32, 1, 4, 2, 2, 1, 2, 1, 1, 1 } },
-    { 32, 128, { 128, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
-    { 96, 128, { 128, 48, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
-    { 96, 128, { 128, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
-    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
-    { 96, 128, { 64, 64, 4, 2, 2, 1, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 32, 32, 2, 4, 2, 1, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 16, 32, 1, 4, 3, 1, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
-    { 96, 128, { 16, 32, 1, 2, 3, 2, 1, 1, 1, 1, 1 } },
-    { 96, 256, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 64, 64, 4, 1, 2, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 64, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 32, 32, 2, 2, 2, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 16, 16, 1, 2, 2, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 16, 16, 1, 1, 2, 1, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 2 } },
-    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 2 } },
-    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 2 } },
-    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 2 } },
-    { 160, 256, { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 2 } },
+    { 32, 64, { 128, 64, 4, 1, 2, 2, 1, 2, 1, 1, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 2, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 64, 2, 2, 3, 2, 1, 2, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 64, 2, 4, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 32, 2, 4, 3, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 32, 2, 4, 2, 2, 1, 2, 1, 1, 1, 1 } },
+    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 16, 32, 1, 4, 2, 2, 1, 2, 1, 1, 1, 1 } },
+    { 32, 128, { 128, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, { 128, 48, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, { 128, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, { 64, 64, 4, 2, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 32, 32, 2, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 16, 32, 1, 4, 3, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, { 16, 32, 1, 2, 3, 2, 1, 1, 1, 1, 1, 1 } },
+    { 96, 1024, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 64, 64, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 1024, { 64, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 32, 32, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 16, 16, 1, 2, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 1024, { 16, 16, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 2, 1 } },
+    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 2, 1 } },
+    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 2, 1 } },
+    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 2, 1 } },
+    { 160, 256, { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 2, 1 } },
+    { 288, 1024, { 64, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, { 64, 32, 8, 1, 4, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, { 64, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, { 64, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 2 } },
+    { 288, 1024, { 32, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, { 32, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 8 } },
+    { 288, 1024, { 32, 16, 8, 1, 2, 1, 1, 1, 1, 1, 1, 8 } },
+    { 288, 1024, { 32, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, { 16, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, { 16, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, { 16, 16, 8, 1, 2, 1, 1, 1, 1, 1, 1, 8 } },
 };
 #define TABLE ((int)(sizeof table / sizeof *table))
 
@@ -68,8 +81,14 @@ static void config_at(int index, heed_config *config)
     config->value[SPLITS] = split_values[index % SPLIT_VALUES];
 }
 
-/* The config for addresses that are not aligned: small enough for every device and head dim. */
-static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1 } };
+/* The config for addresses that are not aligned, small enough for every device and head dim to 256;
+ * beyond, the simple kernel takes over. */
+static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } };
+
+static bool is_narrow(const heed_problem *problem)
+{
+    return problem->dim_qk <= NARROW_MAX && problem->dim_v <= NARROW_MAX;
+}
 
 /* Each warp looks through all batch elements. */
 #define SPREAD_BATCH_MAX 1024
@@ -83,15 +102,19 @@ bool heed_mma_spreads(const heed_problem *problem, const int *v)
 
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
-    return (heed_cuda_cut){ .launch = { .rows = config->value[BLOCK_ROWS],
-                                        .list_keys = heed_cuda_list_keys(problem,
-                                                                         config->value[BLOCK_ROWS],
-                                                                         config->value[TILE_KEYS]),
-                                        .splits = config->value[SPLITS],
-                                        .spread = heed_mma_spreads(problem, config->value),
-                                        .aligned = memcmp(config, &fallback, sizeof fallback) != 0,
-                                        .window = config->value[L2_WINDOW] == 2 },
-                            .fallback = fallback };
+    const bool narrow = is_narrow(problem);
+    const bool takes_over = narrow && memcmp(config, &fallback, sizeof fallback) == 0;
+    return (heed_cuda_cut){
+        .launch = { .rows = config->value[BLOCK_ROWS],
+                    .list_keys = heed_cuda_list_keys(problem, config->value[BLOCK_ROWS],
+                                                     config->value[TILE_KEYS]),
+                    .splits = config->value[SPLITS],
+                    .spread = heed_mma_spreads(problem, config->value),
+                    .aligned = !takes_over,
+                    .window = config->value[L2_WINDOW] == 2 },
+        .fallback = narrow ? fallback : (heed_config){ { 0 } },
+        .fallback_kernel = narrow ? NULL : heed_kernel_of(&heed_cuda_naive_code)
+    };
 }
 
 const heed_cuda_code heed_cuda_mma_code = { .cut = cut };
@@ -101,37 +124,66 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
+static int pad(int64_t dim, int unit)
+{
+    return (int)heed_div_up(dim, unit) * unit;
+}
+
+/* The larger head dim, as the table counts it. */
+static int widest(const heed_problem *problem)
+{
+    return larger(pad(problem->dim_qk, 32), pad(problem->dim_v, 32));
+}
+
+heed_mma_dims heed_mma_dims_of(const heed_problem *problem, const int *v)
+{
+    const bool shares = heed_mma_shares(problem, v), wide = v[VALUE_WARPS] > 1 || shares;
+    heed_mma_dims dims = { .qk = pad(problem->dim_qk, wide ? 64 : 32),
+                           .v = pad(problem->dim_v, wide ? 64 * v[VALUE_WARPS] : 32) };
+    if (shares)
+        dims.qk = larger(dims.qk, dims.v);
+    dims.slice = dims.v / v[VALUE_WARPS];
+    dims.staged = dims.qk + (shares ? 0 : dims.v);
+    return dims;
+}
+
 int64_t heed_mma_smem(const heed_problem *problem, const int *v)
 {
-    int qk = heed_mma_pad(problem->dim_qk), dv = heed_mma_pad(problem->dim_v);
-    int64_t q = (int64_t)v[BLOCK_ROWS] * larger(qk, dv) * 2;
-    int64_t bad = heed_cuda_masked(problem) ? dv * 4 : 0;
-    int64_t stages = (int64_t)v[KEY_GROUPS] * v[STAGES] * v[TILE_KEYS] * (qk + dv) * 2;
-    int64_t merge = (int64_t)(v[KEY_GROUPS] - 1) * v[BLOCK_ROWS] * (dv + 8) * 4;
-    return q + bad + (stages > merge ? stages : merge);
+    const heed_mma_dims dims = heed_mma_dims_of(problem, v);
+    const bool wide = v[VALUE_WARPS] > 1, cleans = !wide && !heed_mma_shares(problem, v);
+    int64_t q = (int64_t)v[BLOCK_ROWS] * larger(dims.qk, dims.v) * 2;
+    int64_t bad = heed_cuda_masked(problem) && cleans ? dims.v * 4 : 0;
+    int64_t shared = wide ? (int64_t)v[VALUE_WARPS] * v[BLOCK_ROWS] * 4 : 0;
+    int64_t weights = heed_mma_parts(v) > 1 ? (int64_t)v[BLOCK_ROWS] * v[TILE_KEYS] * 2 : 0;
+    int64_t stages = (int64_t)v[KEY_GROUPS] * v[STAGES] * v[TILE_KEYS] * dims.staged * 2;
+    int64_t merge = (int64_t)(v[KEY_GROUPS] - 1) * v[BLOCK_ROWS] * (dims.v + 8) * 4;
+    return q + bad + shared + weights + (stages > merge ? stages : merge);
 }
 
 int heed_mma_registers(const heed_problem *problem, const int *v)
 {
-    int rows16 = v[BLOCK_ROWS] / v[GROUP_WARPS] / 16;
-    int sums = rows16 * heed_mma_pad(problem->dim_v) / 2;
-    int scores = rows16 * v[TILE_KEYS] / 2 * v[STEP_ORDER];
-    int q = v[Q_PLACE] == 2 ? rows16 * heed_mma_pad(problem->dim_qk) / 4 : 8 * rows16;
+    const heed_mma_dims dims = heed_mma_dims_of(problem, v);
+    int rows16 = heed_mma_rows(v) / 16, parts = heed_mma_parts(v);
+    int keys = v[TILE_KEYS] / parts;
+    int sums = rows16 * dims.slice / 2;
+    int scores = rows16 * keys / 2 * v[STEP_ORDER];
+    int q = v[Q_PLACE] == 2 ? rows16 * dims.qk / 4 : 8 * rows16;
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     int per_key = needs.ahead ? 2 : needs.per_key; /* in halves */
-    int steps = rows16 * (needs.registers + per_key * v[TILE_KEYS] / 2) + (needs.crowded ? 12 : 0);
-    return sums + scores + q + rows16 * v[TILE_KEYS] / 8 + 48 + steps;
+    int steps = rows16 * (needs.registers + per_key * keys / 2) + (needs.crowded ? 12 : 0);
+    return sums + scores + q + rows16 * keys / 8 + 48 + steps;
 }
 
 /* A config of the table is for the head dims that it stands there with; any other one may be tried.
  */
 static bool for_other_dims(const heed_problem *problem, const int *v)
 {
-    int dim = larger(heed_mma_pad(problem->dim_qk), heed_mma_pad(problem->dim_v));
+    int dim = widest(problem);
     bool listed = false;
     for (int i = 0; i < TABLE; i++) {
         const int *entry = table[i].value;
-        if (memcmp(v, entry, SPLITS * sizeof *v) != 0 || v[HALF_SUMS] != entry[HALF_SUMS])
+        if (memcmp(v, entry, SPLITS * sizeof *v) != 0 || v[HALF_SUMS] != entry[HALF_SUMS] ||
+            v[VALUE_WARPS] != entry[VALUE_WARPS])
             continue;
         if (dim >= table[i].dim_min && dim <= table[i].dim_max)
             return false;
@@ -143,11 +195,18 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
 /* Has the kernel code for this config and problem, on any device? */
 static const char *misfit(const heed_problem *problem, const int *v)
 {
-    int rows = v[BLOCK_ROWS] / v[GROUP_WARPS];
-    if (problem->dim_qk > DIM_MAX || problem->dim_v > DIM_MAX)
-        return "a head dim is above 256";
-    if (rows * v[GROUP_WARPS] != v[BLOCK_ROWS] || (rows != 16 && rows != 32))
+    int row_warps = v[GROUP_WARPS] / v[VALUE_WARPS];
+    if (row_warps * v[VALUE_WARPS] != v[GROUP_WARPS])
+        return "the warps of a group are no multiple of those that share rows";
+    int rows = v[BLOCK_ROWS] / row_warps;
+    if (rows * row_warps != v[BLOCK_ROWS] || (rows != 16 && rows != 32))
         return "a warp takes 16 or 32 rows";
+    if (heed_mma_dims_of(problem, v).slice > SLICE_MAX)
+        return "a warp has sums for 256 columns of V at most";
+    if (problem->dim_qk > NARROW_MAX && v[Q_PLACE] == 2)
+        return "Q in registers is for a dim_qk to 256";
+    if (v[VALUE_WARPS] > 1 && (v[KEY_GROUPS] > 1 || v[STEP_ORDER] != 1 || v[HALF_SUMS] == 2))
+        return "warps that share rows are for one group, order 1 and float32 sums";
     if (heed_mma_threads(v) > THREADS_MAX || v[KEY_GROUPS] > BARRIERS)
         return "too many warps for a block";
     if (v[HALF_SUMS] == 2 && problem->accumulate != HEED_ACC_F16)
@@ -162,7 +221,7 @@ static const char *misfit(const heed_problem *problem, const int *v)
  */
 static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
-    int dim = larger(heed_mma_pad(problem->dim_qk), heed_mma_pad(problem->dim_v));
+    int dim = widest(problem);
     return v[BLOCK_ROWS] == 128 && v[TILE_KEYS] == 48 && dim > 96 && !heed_cuda_masked(problem) &&
            gpu->arch >= 90;
 }
@@ -238,6 +297,8 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_Q_PLACE", v[Q_PLACE] },
         { "HEED_STEP_ORDER", v[STEP_ORDER] },
         { "HEED_BLOCKS_PER_SM", heed_mma_cap(v) ? 1 : v[BLOCKS_PER_SM] },
+        { "HEED_VALUE_WARPS", v[VALUE_WARPS] },
+        { "HEED_SHARED_V", heed_mma_shares(problem, v) },
         { "HEED_CAPPED", 1 },
     };
     size_t count = sizeof defines / sizeof *defines;
@@ -262,7 +323,8 @@ const heed_algorithm heed_algorithm_cuda_mma = {
                { 'b', "BLOCKS_PER_SM", { 1, 2, 3, 4, 64, 72, 80, 88, 96, 112, 128 } },
                { 'p', "SPLITS", { 1, 2, 4, 8, 16, 32, 64, 128 } },
                { 'l', "L2_WINDOW", { 1, 2 } },
-               { 'a', "HALF_SUMS", { 1, 2 } } },
+               { 'a', "HALF_SUMS", { 1, 2 } },
+               { 'v', "VALUE_WARPS", { 1, 2, 4, 8 }, .quiet = true } },
     .config_at = config_at,
     .config_count = TABLE * SPLIT_VALUES,
     .modifies = true,

@@ -25,13 +25,38 @@ enum {
     SPLITS,        /* splits: blocks that share the keys of the same rows */
     L2_WINDOW,     /* 2: K and V should stay in the L2 */
     HALF_SUMS,     /* 2: sums in half precision, where the problem permits it */
+    VALUE_WARPS,   /* warps that share rows, each with a slice of the columns of V */
     KNOBS
 };
 
-/* A head dim as it is computed. */
-static inline int heed_mma_pad(int64_t dim)
+/* Head dims as they are computed. */
+typedef struct heed_mma_dims {
+    int qk, v;
+    int slice;  /* of v: columns of a warp */
+    int staged; /* columns of a key in a stage */
+} heed_mma_dims;
+
+heed_mma_dims heed_mma_dims_of(const heed_problem *problem, const int *v);
+
+/* Is V, which is a part of K, taken from the tiles of K? Else it is loaded like any other V. */
+static inline bool heed_mma_shares(const heed_problem *problem, const int *v)
 {
-    return (int)heed_div_up(dim, 32) * 32;
+    return problem->shared && v[STEP_ORDER] == 1;
+}
+
+/* The rows of a warp. */
+static inline int heed_mma_rows(const int *v)
+{
+    return v[BLOCK_ROWS] / (v[GROUP_WARPS] / v[VALUE_WARPS]);
+}
+
+/* Parts of a tile's keys: a warp makes the scores of one. */
+static inline int heed_mma_parts(const int *v)
+{
+    int parts = v[VALUE_WARPS];
+    while (v[TILE_KEYS] / 16 % parts != 0)
+        parts /= 2;
+    return parts;
 }
 
 static inline int heed_mma_threads(const int *v)
@@ -45,7 +70,7 @@ static inline int heed_mma_cap(const int *v)
     return v[BLOCKS_PER_SM] >= HEED_MMA_CAP_MIN ? v[BLOCKS_PER_SM] : 0;
 }
 
-/* Shared memory of a block, laid out as attn_mma.cu says. */
+/* Shared memory of a block, laid out as mma_sizes.cuh says. */
 int64_t heed_mma_smem(const heed_problem *problem, const int *v);
 
 /* Registers of a thread, about: sums, scores, Q, weights, and what addresses and loops take. */

@@ -15,7 +15,13 @@
 #define SCORE_INSTRUCTIONS 4.5
 #define LOAD_INSTRUCTIONS 4
 #define STEP_INSTRUCTIONS 60
-#define PAGE_INSTRUCTIONS 12 /* for a row that lies in a page */
+#define PAGE_INSTRUCTIONS 12  /* for a row that lies in a page */
+#define SHARE_INSTRUCTIONS 50 /* to exchange maxima and weights, */
+#define SHARE_CLOCKS 150      /* and to wait for those of others */
+#define COMBINE_LONG 256    /* columns of a row, beyond which parts are merged by a launch apart: */
+#define COMBINE_LAUNCH 2e-6 /* seconds to start it, */
+#define COMBINE_BLOCKS 8    /* of its blocks, one for each row, run on a multiprocessor, */
+#define COMBINE_PARTS 16    /* which wait for so many parts at a time */
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
 typedef struct step_cost {
@@ -40,30 +46,35 @@ static int spilled_of(const heed_problem *problem, const int *v)
 /* Rows of K and V that a thread copies from pages in a step. */
 static double rows_from_pages(const heed_problem *problem, const int *v)
 {
-    return problem->page > 0 ? 2.0 * (double)heed_div_up(v[TILE_KEYS], 4 * v[GROUP_WARPS]) : 0;
+    double tensors = heed_mma_shares(problem, v) ? 1 : 2;
+    return problem->page > 0 ? tensors * (double)heed_div_up(v[TILE_KEYS], 4 * v[GROUP_WARPS]) : 0;
 }
 
 static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     const heed_mma_costs *costs = gpu->costs->mma;
-    int rows16 = v[BLOCK_ROWS] / v[GROUP_WARPS] / 16;
-    double qk16 = heed_mma_pad(problem->dim_qk) / 16.0, v8 = heed_mma_pad(problem->dim_v) / 8.0;
-    double mma = rows16 * (v[TILE_KEYS] / 8.0 * qk16 + v[TILE_KEYS] / 16.0 * v8);
-    double scores = rows16 * v[TILE_KEYS] / 2.0;
-    double loads = v[TILE_KEYS] / 16.0 * (qk16 + v8 / 2) + (v[Q_PLACE] == 1 ? qk16 * rows16 : 0);
+    const heed_mma_dims dims = heed_mma_dims_of(problem, v);
+    int rows16 = heed_mma_rows(v) / 16, parts = heed_mma_parts(v);
+    double qk16 = dims.qk / 16.0, v8 = dims.slice / 8.0, keys = v[TILE_KEYS] / (double)parts;
+    double mma = rows16 * (keys / 8 * qk16 + v[TILE_KEYS] / 16.0 * v8);
+    double scores = rows16 * keys / 2;
+    double loads = keys / 16 * qk16 + v[TILE_KEYS] / 16.0 * v8 / 2 +
+                   (v[Q_PLACE] == 1 ? qk16 * rows16 : 0) +
+                   (parts > 1 ? rows16 * v[TILE_KEYS] / 16.0 : 0);
     double spilled = spilled_of(problem, v);
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     double others = (SCORE_INSTRUCTIONS + needs.instructions) * scores + LOAD_INSTRUCTIONS * loads +
                     STEP_INSTRUCTIONS + costs->spill_instructions * spilled +
-                    PAGE_INSTRUCTIONS * rows_from_pages(problem, v);
+                    PAGE_INSTRUCTIONS * rows_from_pages(problem, v) +
+                    (parts > 1 ? SHARE_INSTRUCTIONS : 0);
     if (v[HALF_SUMS] ==
         2) /* conversions and additions; no device that is known has a faster mma for it */
         others += scores + 8 * rows16 * v8;
     double busy = mma_clocks(gpu) * mma + costs->other_clocks * others;
     double exps = costs->exp_clocks * scores * (1 + needs.exponentials);
     busy = busy < exps ? exps : busy;
-    double latency = costs->chain_clocks * qk16 + costs->key_clocks * v[TILE_KEYS] +
-                     (problem->page > 0 ? costs->page_clocks : 0);
+    double latency = costs->chain_clocks * qk16 + costs->key_clocks * keys +
+                     (parts > 1 ? SHARE_CLOCKS : 0) + (problem->page > 0 ? costs->page_clocks : 0);
     return (step_cost){ .own = busy + latency / v[STEP_ORDER] + costs->spill_clocks * spilled,
                         .busy = busy };
 }
@@ -95,8 +106,8 @@ static double clocks_of_blocks(const heed_mma_costs *costs, const int *v, step_c
 /* Bytes that @running blocks keep in flight: all stages but the one that is worked on. */
 static double in_flight(const heed_problem *problem, const int *v, double running)
 {
-    double stage = 2.0 * v[TILE_KEYS] *
-                   (heed_mma_pad(problem->dim_qk) + heed_mma_pad(problem->dim_v));
+    const heed_mma_dims dims = heed_mma_dims_of(problem, v);
+    double stage = 2.0 * v[TILE_KEYS] * dims.staged;
     return running * v[KEY_GROUPS] * (v[STAGES] - 1) * stage;
 }
 
@@ -129,6 +140,17 @@ static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, do
     return longer + share * (computing + loading + end - longer);
 }
 
+/* Seconds to merge the parts of long rows. */
+static double merge_apart_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits,
+                                  double moving)
+{
+    const heed_mma_costs *costs = gpu->costs->mma;
+    int64_t rows = problem->batch * problem->heads_q * problem->seq_q;
+    int64_t turns = heed_div_up(rows, (int64_t)COMBINE_BLOCKS * gpu->multiprocessors);
+    double waiting = costs->batch * (double)(turns * heed_div_up(splits, COMBINE_PARTS));
+    return COMBINE_LAUNCH + (waiting > moving ? waiting : moving);
+}
+
 /* Time of the last block of @rows rows to merge what was split, and of all blocks, which come in
  * @rounds, to leave it. A warp takes one or four rows at a time, and as many of their parts as
  * combine.cuh has room for. All parts, in single precision, are written and read by then. */
@@ -138,7 +160,7 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
     const heed_mma_costs *costs = gpu->costs->mma;
     int warps = v[GROUP_WARPS] * v[KEY_GROUPS];
     int at_once = v[BLOCK_ROWS] >= 8 * warps ? 4 : 1;
-    int across = at_once * heed_mma_pad(problem->dim_v) / HEED_MMA_WARP;
+    int across = at_once * (int)heed_div_up(problem->dim_v, HEED_MMA_WARP);
     int batch = across <= 4 ? 16 : across <= 8 ? 8 : across <= 16 ? 4 : 2;
     int64_t turns = heed_div_up(rows < v[BLOCK_ROWS] ? rows : v[BLOCK_ROWS],
                                 (int64_t)warps * at_once);
@@ -148,6 +170,8 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
         return 0;
     double waiting = costs->batch * (double)(turns * heed_div_up(v[SPLITS], batch));
     double moving = 2 * parts / (costs->parts_rate * gpu->bandwidth);
+    if (problem->dim_v > COMBINE_LONG)
+        return merge_apart_seconds(problem, gpu, v[SPLITS], moving);
     return costs->combine + costs->round * (rounds - 1) + (waiting > moving ? waiting : moving);
 }
 

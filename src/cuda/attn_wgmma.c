@@ -85,23 +85,27 @@ static void config_at(int index, heed_config *config)
         config->value[i] = table[index].value[i];
 }
 
-/* Where addresses are not aligned the small config of attn_mma.cu takes over. */
+/* Where addresses are not aligned the small config of attn_mma.cu takes over, or what does so for
+ * that. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     const int64_t rows = (int64_t)HEED_WGMMA_ROWS * config->value[ROW_GROUPS];
     heed_config any;
     heed_config_at(&heed_algorithm_cuda_mma, 0, &any);
-    return (heed_cuda_cut){ .launch = { .rows = rows,
-                                        .splits = 1,
-                                        .aligned = true,
-                                        .mapped = config->value[TILE_KEYS],
-                                        .list_keys = heed_cuda_list_keys(problem, rows,
-                                                                         config->value[TILE_KEYS]),
-                                        .in_turn = config->value[SCHEDULE] == 2,
-                                        .paired = heed_wgmma_pair(config->value) > 1,
-                                        .resident = heed_wgmma_resident(config->value) },
-                            .fallback = heed_cuda_mma_code.cut(problem, &any).fallback,
-                            .fallback_kernel = heed_kernel_of(&heed_cuda_mma_code) };
+    const heed_cuda_cut other = heed_cuda_mma_code.cut(problem, &any);
+    return (heed_cuda_cut){
+        .launch = { .rows = rows,
+                    .splits = 1,
+                    .aligned = true,
+                    .mapped = config->value[TILE_KEYS],
+                    .list_keys = heed_cuda_list_keys(problem, rows, config->value[TILE_KEYS]),
+                    .in_turn = config->value[SCHEDULE] == 2,
+                    .paired = heed_wgmma_pair(config->value) > 1,
+                    .resident = heed_wgmma_resident(config->value) },
+        .fallback = other.fallback,
+        .fallback_kernel = other.fallback_kernel ? other.fallback_kernel
+                                                 : heed_kernel_of(&heed_cuda_mma_code)
+    };
 }
 
 const heed_cuda_code heed_cuda_wgmma_code = { .cut = cut };

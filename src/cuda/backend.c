@@ -20,7 +20,8 @@
 #define ALIGNED 16
 #define SEQ_STRIDE_MAX \
     (INT64_C(1) << 22) /* elements: 256 keys, the most of a tile, span 2^31 bytes */
-#define COMBINE_ROWS 4 /* of a block: COMBINE_THREADS / 32 */
+#define COMBINE_ROWS 4 /* of a block: COMBINE_THREADS / 32; of long rows, one (combine.cuh) */
+#define COMBINE_LONG 256
 #define COMBINE_THREADS 128
 
 /* One kernel, ready to be launched. */
@@ -214,13 +215,16 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
 {
     program *combine = &made->combine;
     const heed_cuda_args *args = &made->main.args;
-    heed_status status = heed_cuda_arrivals_create(&made->arrivals, from->plan->context->cuda,
-                                                   heed_cuda_item_count(args));
+    const bool apart = from->plan->problem.dim_v > COMBINE_LONG; /* never in the main launch */
+    heed_status status = apart
+                             ? HEED_OK
+                             : heed_cuda_arrivals_create(&made->arrivals, from->plan->context->cuda,
+                                                         heed_cuda_item_count(args));
     if (status != HEED_OK)
         return status;
     combine->args = *args;
     combine->grid = (unsigned)heed_div_up((int64_t)combine->args.heads * combine->args.rows,
-                                          COMBINE_ROWS);
+                                          apart ? 1 : COMBINE_ROWS);
     combine->threads = COMBINE_THREADS;
     return heed_cuda_load(from->plan->context->cuda, &from->cubin, "heed_combine", 0,
                           &combine->function);

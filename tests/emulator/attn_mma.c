@@ -29,6 +29,7 @@ const emulated_kernel EMULATED_KERNEL = {
     .type = HEED_BF16 ? 2 : 1,
     .half = HEED_ACC16,
     .masked = HEED_MASKED,
+    .shared_v = HEED_SHARED_V,
     .hides_first = HEED_HIDES_FIRST,
     .dim_qk = HEED_DIM_QK,
     .dim_v = HEED_DIM_V,
@@ -40,4 +41,6 @@ const emulated_kernel EMULATED_KERNEL = {
     .list_keys = HEED_TILE_KEYS,
     .combine = combine,
     .combine_threads = COMBINE_THREADS,
+    .combine_rows = COMBINE_THREADS / 32 / COMBINE_SHARES,
+    .apart = COMBINE_SHARES > 1,
 };

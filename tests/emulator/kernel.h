@@ -12,6 +12,7 @@ typedef struct emulated_kernel {
     int type;         /* a heed_type */
     bool half;        /* sums of products in half precision */
     bool masked;
+    bool shared_v;    /* V is a part of K */
     bool hides_first; /* compiled for windows and chunks */
     int pairs;        /* what of heed_cuda_needs it is compiled for */
     int dim_qk, dim_v;
@@ -26,7 +27,9 @@ typedef struct emulated_kernel {
     void (*list)(const void *args);    /* lists tiles ahead of it; NULL: it has no use for lists */
     int list_keys;                     /* of those tiles */
     void (*combine)(const void *args); /* merges what blocks that share keys have left, ... */
-    uint32_t combine_threads;          /* ... a row for each warp; NULL: blocks share none */
+    uint32_t combine_threads;          /* ... NULL: blocks share none, */
+    uint32_t combine_rows;             /* so many rows for each of its blocks; */
+    bool apart;                        /* the last block does not do so too */
 } emulated_kernel;
 
 /* A config, for tensors whose rows all begin at multiples of 16 bytes and for others; of a kernel

@@ -11,6 +11,12 @@ extern const emulated_kernel mma_d1_unaligned, mma_d32_unaligned, mma_d40_80_una
     mma_d64_unaligned, mma_d64_groups_unaligned, mma_d96_40_unaligned, mma_d128_unaligned,
     mma_d128_groups_unaligned, mma_d192_128_unaligned, mma_d256_unaligned, mma_d64_half_unaligned,
     mma_d96_40_half_unaligned;
+extern const emulated_kernel shared_d72_64, shared_d72_64_unaligned, shared_d64_groups,
+    shared_d64_groups_unaligned, shared_d160_144, shared_d160_144_unaligned;
+extern const emulated_kernel wide_d72, wide_d72_unaligned, wide_d40_136, wide_d40_136_unaligned,
+    wide_d64_parts, wide_d64_parts_unaligned, wide_d64_window, wide_d64_window_unaligned,
+    wide_d576_512, wide_d576_512_unaligned, wide_d264_520, wide_d264_520_unaligned, wide_d520_64,
+    wide_d520_64_unaligned;
 extern const emulated_kernel mma_d64_window, mma_d64_window_unaligned, mma_d40_80_window,
     mma_d40_80_window_unaligned, naive_window, candidate_window;
 extern const emulated_kernel wgmma_d64_window, wgmma_d64_window_unaligned,
@@ -18,7 +24,7 @@ extern const emulated_kernel wgmma_d64_window, wgmma_d64_window_unaligned,
     wgmma_d64_window_groups_negative, wgmma_d128_window, wgmma_d128_window_unaligned,
     wgmma_d128_window_negative, wgmma_d64_window_pair, wgmma_d64_window_pair_unaligned,
     wgmma_d64_window_pair_negative;
-extern const emulated_kernel naive_f32, naive_f16, naive_bf16;
+extern const emulated_kernel naive_f32, naive_f16, naive_bf16, naive_d576_520;
 extern const emulated_kernel candidate_f32, candidate_f16;
 extern const emulated_kernel wgmma_d64_cut, wgmma_d64_cut_unaligned, wgmma_d64_cut_negative,
     wgmma_d64_cut_late, wgmma_d64_cut_late_unaligned, wgmma_d64_cut_late_negative;
@@ -51,9 +57,20 @@ const emulated_config emulated_configs[] = {
     { &mma_d256, &mma_d256_unaligned, NULL },
     { &mma_d64_half, &mma_d64_half_unaligned, NULL },
     { &mma_d96_40_half, &mma_d96_40_half_unaligned, NULL },
+    { &shared_d72_64, &shared_d72_64_unaligned, NULL },
+    { &shared_d64_groups, &shared_d64_groups_unaligned, NULL },
+    { &shared_d160_144, &shared_d160_144_unaligned, NULL },
+    { &wide_d72, &wide_d72_unaligned, NULL },
+    { &wide_d40_136, &wide_d40_136_unaligned, NULL },
+    { &wide_d64_parts, &wide_d64_parts_unaligned, NULL },
+    { &wide_d64_window, &wide_d64_window_unaligned, NULL },
+    { &wide_d576_512, &wide_d576_512_unaligned, NULL },
+    { &wide_d264_520, &wide_d264_520_unaligned, NULL },
+    { &wide_d520_64, &wide_d520_64_unaligned, NULL },
     { &naive_f32, &naive_f32, NULL },
     { &naive_f16, &naive_f16, NULL },
     { &naive_bf16, &naive_bf16, NULL },
+    { &naive_d576_520, &naive_d576_520, NULL },
     { &candidate_f32, &candidate_f32, NULL },
     { &candidate_f16, &candidate_f16, NULL },
     { &wgmma_d64, &wgmma_d64_unaligned, &wgmma_d64_negative },

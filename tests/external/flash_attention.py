@@ -30,7 +30,7 @@ import tempfile
 
 import script
 
-DIM_MAX = 512
+DIM_MAX = 1024
 
 try:
     import ml_dtypes

@@ -29,7 +29,7 @@ import tempfile
 
 import script
 
-DIM_MAX = 512
+DIM_MAX = 1024
 ERROR_MAX = 5e-4
 
 try:

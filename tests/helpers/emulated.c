@@ -102,7 +102,7 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
     heed_cuda_fill_args(&args, &problem, &gpu, &launch);
     args.q = buffers->q;
     args.k = buffers->k;
-    args.v = buffers->v;
+    args.v = it->problem.shared ? buffers->k : buffers->v;
     args.o = buffers->o;
     args.lse = buffers->lse;
     place_operands(&args.changes, &it->problem, buffers);
@@ -198,11 +198,10 @@ static bool launch_list(emulated *it, const emulated_kernel *kernel, const heed_
 /* Merges what the kernel left. */
 static bool launch_combine(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
-    uint32_t warps = kernel->combine_threads / 32;
+    uint32_t rows = kernel->combine_rows;
     const emulator_launch launch = { .kernel = kernel->combine,
                                      .args = args,
-                                     .grid = { (args->heads * args->rows + warps - 1) / warps, 1,
-                                               1 },
+                                     .grid = { (args->heads * args->rows + rows - 1) / rows, 1, 1 },
                                      .threads = kernel->combine_threads };
     return launch_kernel(it, &launch);
 }
@@ -296,6 +295,10 @@ static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed
     c.values = test_calloc(c.count, sizeof *c.values);
     heed_cuda_args merging = *args;
     merging.arrived = c.values;
+    if (kernel->apart) {
+        test_free(c.values);
+        return launch_main(it, kernel, args) && launch_combine(it, kernel, args);
+    }
     if (it->runs++ % 4 != 0) {
         bool alone = launch_main(it, kernel, &merging) && counters_kept(&c);
         test_free(c.values);
@@ -313,17 +316,10 @@ static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed
     return fine;
 }
 
-static heed_status run(void *data, const heed_buffers *buffers)
+static heed_status run_kernel(emulated *it, const emulated_kernel *kernel,
+                              const heed_buffers *buffers)
 {
-    emulated *it = data;
     const heed_problem *p = &it->problem;
-    bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
-                   is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o) &&
-                   has_pairs(it->config, p, buffers);
-    const emulated_config *config = it->config;
-    const emulated_kernel *kernel = !aligned                           ? config->unaligned
-                                    : p->scale < 0 && config->negative ? config->negative
-                                                                       : config->aligned;
     heed_cuda_args args = args_of(it, buffers, kernel);
     size_t rows = (size_t)args.heads * it->splits * args.rows;
     args.partial = test_calloc(rows * (size_t)p->dim_v, sizeof *args.partial);
@@ -340,6 +336,25 @@ static heed_status run(void *data, const heed_buffers *buffers)
     test_free(args.partial);
     test_free(args.partial_lse);
     return fine ? HEED_OK : HEED_ERR_SYSTEM;
+}
+
+static heed_status run(void *data, const heed_buffers *buffers)
+{
+    emulated *it = data;
+    const heed_problem *p = &it->problem;
+    bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
+                   (p->shared || is_aligned(buffers->v, &p->v)) && is_aligned(buffers->o, &p->o) &&
+                   has_pairs(it->config, p, buffers);
+    const emulated_config *config = it->config;
+    const emulated_kernel *kernel = !aligned                           ? config->unaligned
+                                    : p->scale < 0 && config->negative ? config->negative
+                                                                       : config->aligned;
+    unsigned splits = it->splits;
+    if (!kernel->combine) /* one that takes over need not know splits */
+        it->splits = 1;
+    heed_status status = run_kernel(it, kernel, buffers);
+    it->splits = splits;
+    return status;
 }
 
 lab_subject emulated_subject(emulated *it)

@@ -219,6 +219,27 @@ class Attention(Case):
         with self.assertRaisesRegex(heed.InvalidError, "table.type"):
             heed.attention(q, *pools, table=table.astype(np.float32))
 
+    def test_values_in_keys(self):
+        """v=None: V is the first dim_v elements of the vectors of K."""
+        q = self.random.standard_normal((2, 3, 8, 72)).astype(np.float32)
+        k = self.random.standard_normal((2, 40, 2, 96)).astype(np.float32)[..., :72]  # with gaps
+        for words in ({}, {"causal": "bottom-right", "softcap": 5.0}, {"return_lse": True}):
+            own = heed.attention(q, k, k[..., :64], **words)
+            shared = heed.attention(q, k, None, dim_v=64, **words)
+            for one, other in zip(own, shared) if words.get("return_lse") else ((own, shared),):
+                np.testing.assert_array_equal(one, other)
+        plan = heed.Plan("b2 h8/2 s3/40 d72/64 f32 shared k=7680:192:96")
+        np.testing.assert_array_equal(plan.execute(q, k, None), heed.attention(q, k, k[..., :64]))
+        for words, message in (
+            ({}, "v: missing, and so is dim_v"),
+            ({"dim_v": 73}, "dim_v: 73; it must be 1 to"),
+            ({"dim_v": 0}, "dim_v: 0"),
+        ):
+            with self.assertRaisesRegex(heed.InvalidError, message):
+                heed.attention(q, k, None, **words)
+        with self.assertRaisesRegex(heed.InvalidError, "dim_v: v has its own"):
+            heed.attention(q, k, k, dim_v=64)
+
     def test_rows_without_keys(self):
         q, k, v = self.tensors(queries=53, keys=37)
         mine, own = heed.attention(q, k, v, causal="bottom-right", return_lse=True)

@@ -140,7 +140,8 @@ static void test_configs_differ(void **state)
     }
 }
 
-/* Every letter of a config's name has a knob with a name of its own, in that order. */
+/* Every letter of a config's name has a knob with a name of its own, in that order. Behind the last
+ * one there may be knobs that are named only where they have another value than their first. */
 static void test_knobs(void **state)
 {
     for (size_t i = 0; heed_kernel_name(i); i++) {
@@ -149,8 +150,8 @@ static void test_knobs(void **state)
         const char *at = strstr(config, "__"), *name;
         at += at ? 2 : 0;
         for (size_t j = 0; (name = heed_kernel_knob(i, j, &letter)); j++) {
-            assert_true(at && *at == letter);
-            at += 1 + strspn(at + 1, "0123456789");
+            assert_true(at && (*at == letter || !*at));
+            at += *at ? 1 + strspn(at + 1, "0123456789") : 0;
             assert_true(strlen(name) > 3 && heed_kernel_knob(i, j, NULL) == name);
             for (size_t k = 0; k < j; k++)
                 assert_string_not_equal(heed_kernel_knob(i, k, NULL), name);
@@ -433,12 +434,12 @@ static void test_extreme_problems(void **state)
         "b1 h2147483648 s1 d1 bf16",
         "b1 h2147483648/1 s1 d1 f32",
         "b1 h1 s2147483648 d1 f32",
-        "b1 h1 s1/2147483648 d512 f32",
-        "b1 h1 s2147483648/1 d512 f16",
+        "b1 h1 s1/2147483648 d1024 f32",
+        "b1 h1 s2147483648/1 d1024 f16",
         "b32768 h1 s2147483648 d1 f32",
         "b1 h32768/1 s2147483648 d1 f16 causal",
         "b1 h1 s2147483648/1 d1 f32 causal=br",
-        "b134217728 h1 s1 d512 bf16",
+        "b67108864 h1 s1 d1024 bf16",
     };
     static const int threads[] = { 1, 2, 1024 };
     for (size_t i = 0; i < COUNT(threads); i++) {
@@ -450,7 +451,7 @@ static void test_extreme_problems(void **state)
         for (size_t j = 0; j < COUNT(extremes); j++) {
             heed_plan *plan = make_plan(context, extremes[j], HEED_ESTIMATE);
             assert_true(chosen_of(plan).predicted > 0);
-            assert_true(heed_plan_workspace_size(plan) < 4096 * MIB);
+            assert_true(heed_plan_workspace_size(plan) < 8 * 1024 * MIB); /* of 1024 threads */
             heed_plan_destroy(plan);
             assert_true(largest_workspace(context, extremes[j]) < SIZE_MAX / 4);
         }

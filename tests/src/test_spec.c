@@ -155,6 +155,7 @@ static heed_problem random_problem(source *s)
     p.seq_k = below(s, 2) ? p.seq_q : random_size(s);
     p.dim_qk = 1 + below(s, HEED_DIM_MAX);
     p.dim_v = below(s, 2) ? p.dim_qk : 1 + below(s, HEED_DIM_MAX);
+    p.shared = p.dim_v <= p.dim_qk && p.batch % 2 == 0;
     p.scale = random_scale(s);
     if (below(s, 2))
         random_window(s, &p);
@@ -167,6 +168,8 @@ static heed_problem random_problem(source *s)
         p.q = random_input_strides(s, queries, p.dim_qk);
         p.k = random_input_strides(s, keys, p.dim_qk);
         p.v = random_input_strides(s, keys, p.dim_v);
+        if (p.shared)
+            p.v = p.batch % 4 == 0 ? p.k : (heed_strides){ 0, 0, 0 };
         p.o = below(s, 3) ? random_strides(s, queries, p.dim_v) : (heed_strides){ 0, 0, 0 };
     }
     return p;
@@ -289,8 +292,8 @@ static void test_the_longest_spec_fits(void **state)
                              .heads_kv = 2,
                              .seq_q = 3,
                              .seq_k = 4,
-                             .dim_qk = 511,
-                             .dim_v = 512,
+                             .dim_qk = 1023,
+                             .dim_v = 1024,
                              .scale = -1.17549435e-38F,
                              .q = { far, middle, near },
                              .k = { far, middle, near },
@@ -360,8 +363,11 @@ static const struct {
     { "heads_kv is 0", "b1 h8/0 s4 d4 f16", "      ^" },
     { "seq_k: a number", "b1 h8 s4/x d4 f16", "         ^" },
     { "unexpected '/'", "b1 h8 s4/4/4 d4 f16", "          ^" },
-    { "dim_qk is 513; it must be 1 to 512", "b1 h8 s4 d513 f16", "          ^" },
-    { "dim_v is 1000; it must be 1 to 512", "b1 h8 s4 d5/1000 f16", "            ^" },
+    { "dim_qk is 1025; it must be 1 to 1024", "b1 h8 s4 d1025 f16", "          ^" },
+    { "dim_v is 2000; it must be 1 to 1024", "b1 h8 s4 d5/2000 f16", "            ^" },
+    { "shared is 1 and dim_v is 5; it must be dim_qk, which is 4, or less",
+      "b1 h8 s4 d4/5 f16 shared", "                  ^" },
+    { "shared is given twice", "b1 h8 s4 d4 f16 shared shared", "                       ^" },
     { "heads_kv is 3; it must divide heads_q, which is 8", "b1 h8/3 s4 d4 f16", "      ^" },
     { "heads_kv is 16; it must divide heads_q, which is 8", "b1 h8/16 s4 d4 f16", "      ^" },
     /* words */
@@ -454,8 +460,8 @@ static const struct {
       "b1 h8 s4 d4 f16 k=1:70368744177664:4", "                ^" },
     { "q has 2147483648 x 2147483648 x 2147483648 x 1 elements; the limit is 70368744177664",
       "b2147483648 h2147483648 s2147483648 d1 f16", "                         ^" },
-    { "q has 2147483648 x 2147483648 x 1 x 512 elements",
-      "b2147483648 h1 s2147483648 d512 f16 layout=bhsd", "                ^" },
+    { "q has 2147483648 x 2147483648 x 1 x 1024 elements",
+      "b2147483648 h1 s2147483648 d1024 f16 layout=bhsd", "                ^" },
     /* characters */
     { "byte 0xc3 is not allowed", "b1 h8 s4 d4 f16 \xc3\xa9", "                ^" },
     { "byte 0x0a is not allowed", "b1 h8 s4 d4 f16\n", "               ^" },

@@ -194,6 +194,28 @@ static void late_values(mutant_row *r)
     }
 }
 
+/* Where V is a part of K: its last columns in the place of the first, */
+static void last_columns(mutant_row *r)
+{
+    int64_t shift = r->problem->dim_qk - r->problem->dim_v;
+    mutant_logits(r);
+    float high = mutant_high(r), sum = mutant_softmax(r, high);
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        r->o[c] = 0;
+        for (int64_t j = 0; j < r->keys; j++)
+            r->o[c] += r->s[j] * mutant_k_at(r, j, c + shift);
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
+    }
+}
+
+/* or as if its vectors lay side by side, as those of a V with memory of its own do. */
+static void dense_columns(mutant_row *r)
+{
+    r->v.strides.head = r->problem->dim_v;
+    r->v.strides.seq = r->problem->heads_kv * r->problem->dim_v;
+    mutant_plain_row(r);
+}
+
 #define SPEC "b1 h2 s40 d24 f32"
 #define CAUSAL "b1 h2 s40 d24 f32 causal"
 #define HALF "b1 h2 s40 d24 f16 causal acc=f16"
@@ -247,6 +269,10 @@ const lab_mutant lab_mutants_keys[] = {
       .spec = "b3 h2 s20 d24 f32", .inputs = "normal", .gate = "error" },
     { .name = "late-values", .does = "weighs the values of the tile before", .behaviour.row = late_values,
       .spec = "b1 h2 s70 d24 f32", .inputs = "normal", .gate = "error" },
+    { .name = "last-columns", .does = "takes the last columns of K for V, which are the first", .behaviour.row = last_columns,
+      .spec = "b1 h4/1 s20/30 d24/16 f32 shared", .inputs = "normal", .gate = "error" },
+    { .name = "dense-columns", .does = "takes V for dense, which has the strides of K", .behaviour.row = dense_columns,
+      .spec = "b1 h4/1 s20/30 d24/16 f32 shared", .inputs = "normal", .gate = "error" },
 
     /* The same where half-precision accumulation is permitted. */
     { .name = "drops-keys-acc16", .does = "leaves out the last sixteenth of the keys", .behaviour.row = dropped,

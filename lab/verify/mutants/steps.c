@@ -153,8 +153,11 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
                      mutant_row_fn *row_of, int64_t first, int64_t end)
 {
     float *s = calloc((size_t)lab_keys(problem) + MUTANT_PADDING, sizeof *s);
+    heed_buffers shared = *buffers;
     lab_logits logits;
     lab_logits_begin(&logits, problem, buffers);
+    shared.v = shared.k;
+    buffers = problem->shared ? &shared : buffers;
     for (int64_t n = first; n < end && s; n++) {
         mutant_row r = { .problem = problem, .buffers = buffers, .s = s };
         r.q = lab_view_of(problem, LAB_Q);

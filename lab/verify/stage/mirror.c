@@ -136,6 +136,8 @@ heed_buffers lab_mirror_buffers(const lab_mirror *mirror, const lab_stage *stage
     };
     for (int role = LAB_Q; role < LAB_ROLES; role++)
         lab_buffers_set(&buffers, (lab_role)role, device_data(mirror, stage, role));
+    if (stage->problem.shared && stage->edge != LAB_EDGE_END)
+        buffers.v = buffers.k;
     return buffers;
 }
 

@@ -262,6 +262,18 @@ void lab_values_take(lab_values *values, const lab_values *from, lab_role role)
     copy_vectors(&values->block[role], &from->block[role], (part){ 0 });
 }
 
+void lab_values_share(lab_values *values)
+{
+    const lab_block *k = &values->block[LAB_K], *v = &values->block[LAB_V];
+    if (!values->problem.shared)
+        return;
+    for (int64_t b = 0; b < v->view.batch; b++)
+        for (int64_t h = 0; h < v->view.heads; h++)
+            for (int64_t s = 0; s < v->view.seq; s++)
+                copy_elements(v, lab_view_at(&v->view, b, s, h), k, lab_view_at(&k->view, b, s, h),
+                              0);
+}
+
 heed_status lab_values_copy(lab_values *values, const lab_values *whole)
 {
     return lab_values_slice(values, &whole->problem, whole, 0, 0);
@@ -324,7 +336,7 @@ static heed_status create_inputs(lab_stage *stage, const lab_values *values, lab
     for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         const lab_block *source = &values->block[role];
         lab_block *block = &stage->block[role];
-        if (!source->region.map)
+        if (!source->region.map || (role == LAB_V && stage->problem.shared))
             continue;
         heed_status status = block_create(block, &source->view, source->element, source->element,
                                           edge_of(edge, role), LAB_PATTERN_ONES);
@@ -404,6 +416,8 @@ heed_buffers lab_stage_buffers(const lab_stage *stage)
     };
     for (int role = LAB_Q; role < LAB_ROLES; role++)
         lab_buffers_set(&buffers, (lab_role)role, stage->block[role].region.data);
+    if (stage->problem.shared && stage->edge != LAB_EDGE_END) /* it may be said, or not */
+        buffers.v = buffers.k;
     return buffers;
 }
 

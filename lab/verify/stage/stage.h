@@ -68,6 +68,10 @@ heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
  * same sizes at least, as that of @values. */
 void lab_values_take(lab_values *values, const lab_values *from, lab_role role);
 
+/* lab_values_share() makes V the first columns of K, if the problem says that it is. The values of
+ * V have memory of their own all the same; a stage has none for them. */
+void lab_values_share(lab_values *values);
+
 /* lab_values_copy() is lab_values_slice() of all. */
 heed_status lab_values_copy(lab_values *values, const lab_values *whole);
 

@@ -24,6 +24,9 @@
  *     HEED_BLOCKS_PER_SM  blocks of a multiprocessor  that registers are allotted for; not with
  *                                                     HEED_CAPPED, where an option of the compiler
  *                                                     says how many registers
+ *     HEED_VALUE_WARPS    warps that share rows       each has a slice of the columns of V; 1 to 8,
+ *                                                     and only for HEED_KEY_GROUPS 1
+ *     HEED_SHARED_V       1: V is the first columns of K, and is not loaded
  *     HEED_ACC16          1: products are summed in float16, those with V within a tile; needs
  *                         HEED_STEP_ORDER 1
  *
@@ -42,6 +45,7 @@
 #include "mma_sizes.cuh"
 #include "mma_store.cuh"
 #include "mma_tile.cuh"
+#include "mma_wide.cuh"
 
 HEED_DEVICE void one_barrier(const place *at)
 {
@@ -66,13 +70,18 @@ typedef struct walk {
     const u8 *k; /* of the block's head */
     const u8 *v;
     u32 q_smem, bad_smem, stages;
+#if HEED_VALUE_WARPS > 1
+    u32 shared, weights; /* what warps of the same rows share */
+#endif
     u32 tiles; /* of the group */
     u32 full;  /* those that need no mask, and the late ones */
     tile_stream k_stream, v_stream;
     u32 q_lane;   /* where ldmatrix looks in Q, */
     u32 kv_lanes; /* in a tile of K, and in the upper half in one of V */
+#if KNOWS_LENGTH
+    u32 length; /* keys of the batch element */
+#endif
 #if HEED_PAGED
-    u32 length;                 /* keys of the batch element */
     key_pages k_pages, v_pages; /* of the tiles that are loaded next */
 #endif
 #if HEED_Q_PLACE == 2
@@ -87,11 +96,15 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
     place *at = &w->at;
     find_place(args, at);
     w->args = args;
-#if HEED_PAGED
+#if KNOWS_LENGTH
     w->length = clip_key(&args->seq_k, batch_length(args, at->batch));
 #endif
     w->q_smem = ptx_shared_base();
     w->bad_smem = w->q_smem + Q_BYTES;
+#if HEED_VALUE_WARPS > 1
+    w->shared = w->q_smem + SHARED_AT;
+    w->weights = w->q_smem + WEIGHTS_AT;
+#endif
     w->stages = w->q_smem + STAGES_AT + at->group * HEED_STAGES * STAGE_BYTES;
     w->k = (const u8 *)args->k + 2 * keys_offset(args, at->batch, at->head_kv, args->k_stride);
     w->v = (const u8 *)args->v + 2 * keys_offset(args, at->batch, at->head_kv, args->v_stride);
@@ -105,7 +118,7 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
  * that is loaded meanwhile have all their rows. */
 HEED_DEVICE u32 main_steps(const walk *w)
 {
-    u32 whole = HEED_LISTS ? w->at.tile_end : loadable_keys(w->args, &w->at) / HEED_TILE_KEYS;
+    u32 whole = HEED_LISTS ? w->at.tile_end : KEY_COUNT(w) / HEED_TILE_KEYS;
     whole = own_tiles(&w->at, whole < w->at.tile_end ? whole : w->at.tile_end);
     whole = whole > HEED_STAGES - 1 + K_AHEAD ? whole - (HEED_STAGES - 1 + K_AHEAD) : 0;
     return whole < w->full ? whole : w->full;
@@ -127,8 +140,8 @@ HEED_DEVICE u32 stage_of(const walk *w, u32 j)
 
 #if HEED_ABLATE == ABLATE_NO_STAGING
 
-#if HEED_PAGED
-#error "keys in pages are not read where they lie"
+#if HEED_PAGED || WIDE
+#error "keys in pages are not read where they lie, nor wide heads, nor a V that is a part of K"
 #endif
 
 /* Tile j, of those of the head that begin at @rows. @clean: a mask cuts through it. */
@@ -160,19 +173,17 @@ HEED_DEVICE void stream_k(walk *w, u32 j, const int whole)
     tile_stream listed = w->k_stream, *stream = HEED_LISTS ? &listed : &w->k_stream;
     find_listed_tile(w, stream, 2 * w->args->k_stride.seq, j);
     tile_stream_load(stream, stage_of(w, j), 2 * w->args->k_stride.seq,
-                     HEED_KEY_GROUPS * HEED_TILE_KEYS,
-                     loadable_keys(w->args, &w->at) - tile_key(&w->at, j), whole, HEED_TILE_KEYS,
-                     HEED_DIM_QK, QK_PAD, GROUP_THREADS, w->at.thread);
+                     HEED_KEY_GROUPS * HEED_TILE_KEYS, KEY_COUNT(w) - tile_key(&w->at, j), whole,
+                     HEED_TILE_KEYS, HEED_DIM_QK, QK_PAD, GROUP_THREADS, w->at.thread);
 }
 
 HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
 {
     tile_stream listed = w->v_stream, *stream = HEED_LISTS ? &listed : &w->v_stream;
     find_listed_tile(w, stream, 2 * w->args->v_stride.seq, j);
-    tile_stream_load(stream, stage_of(w, j) + K_BYTES, 2 * w->args->v_stride.seq,
-                     HEED_KEY_GROUPS * HEED_TILE_KEYS,
-                     loadable_keys(w->args, &w->at) - tile_key(&w->at, j), whole, HEED_TILE_KEYS,
-                     HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
+    tile_stream_load(stream, stage_of(w, j) + V_AT, 2 * w->args->v_stride.seq,
+                     HEED_KEY_GROUPS * HEED_TILE_KEYS, KEY_COUNT(w) - tile_key(&w->at, j), whole,
+                     HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
 }
 
 #if HEED_PAGED
@@ -189,7 +200,7 @@ HEED_DEVICE void page_k(walk *w, u32 j, const int aligned)
 HEED_DEVICE void page_v(walk *w, u32 j, const int aligned)
 {
     const heed_cuda_args *args = w->args;
-    load_pages(args, &w->at, w->v, args->v_stride, stage_of(w, j) + K_BYTES, tile_key(&w->at, j),
+    load_pages(args, &w->at, w->v, args->v_stride, stage_of(w, j) + V_AT, tile_key(&w->at, j),
                w->length, K_AHEAD ? &w->v_pages : &w->k_pages, HEED_DIM_V, V_PAD, aligned);
 }
 
@@ -212,7 +223,7 @@ HEED_DEVICE void start_step(walk *w, u32 j, const int whole, const int aligned)
     (void)whole;
     if (j + K_AHEAD < w->tiles)
         page_k(w, j + K_AHEAD, aligned);
-    if (j < w->tiles)
+    if (!HEED_SHARED_V && j < w->tiles)
         page_v(w, j, aligned);
     page_next(w, j + K_AHEAD + 1);
 }
@@ -235,12 +246,12 @@ HEED_DEVICE void start_step(walk *w, u32 j, const int whole, const int aligned)
     if (aligned) {
         if (whole || k < w->tiles)
             stream_k(w, k, whole);
-        if (whole || j < w->tiles)
+        if (!HEED_SHARED_V && (whole || j < w->tiles))
             stream_v(w, j, whole);
     } else {
         if (k < w->tiles)
             load_k(w->args, &w->at, w->k, w->stages, k);
-        if (j < w->tiles)
+        if (!HEED_SHARED_V && j < w->tiles)
             load_v(w->args, &w->at, w->v, w->stages, j);
     }
 }
@@ -271,8 +282,8 @@ HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
 {
     ptx_cp_async_wait(HEED_STAGES - 2);
-    if (HEED_MASKED && !HEED_HIDES && !fast && is_partial(w, j) && !ABLATED(ABLATE_NO_STAGING))
-        clean_v(&w->at, stage_of(w, j) + K_BYTES, w->bad_smem, tile_key(&w->at, j));
+    if (CLEANS && !fast && is_partial(w, j) && !ABLATED(ABLATE_NO_STAGING))
+        clean_v(&w->at, stage_of(w, j) + V_AT, w->bad_smem, tile_key(&w->at, j));
     group_barrier(&w->at);
     load_step(w, j + HEED_STAGES - 1, fast, aligned);
     if (ABLATED(ABLATE_NO_OVERLAP))
@@ -285,7 +296,7 @@ HEED_DEVICE tile_source k_source(const walk *w, u32 j)
 #if HEED_ABLATE == ABLATE_NO_STAGING
     return direct_source(w, w->k, 2 * w->args->k_stride.seq, j, 0);
 #else
-    return stage_of(w, j) + (w->kv_lanes & 0xffff);
+    return stage_of(w, j) + PART_AT(w) + (w->kv_lanes & 0xffff);
 #endif
 }
 
@@ -297,7 +308,7 @@ HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
                          HEED_MASKED && !HEED_HIDES && !fast && is_partial(w, j));
 #else
     (void)fast;
-    return stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16);
+    return stage_of(w, j) + V_AT + SLICE_AT(w) + (w->kv_lanes >> 16);
 #endif
 }
 
@@ -336,10 +347,33 @@ HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], tile_bases *bas
 #else
     sum_scores(w, s, j);
 #endif
-    modify_scores(w->args, &w->at, s, bases, tile_key(&w->at, j), whole);
+    modify_scores(w->args, &w->at, s, bases, PART_FIRST(w, j), whole);
 }
 
 #if HEED_STEP_ORDER == 1
+
+/* The maxima, of the scores of all warps that share the rows, */
+HEED_DEVICE void raise_all(const walk *w, state *st, float s[ROWS16][KEYS8][4],
+                           const tile_bases *bases)
+{
+#if SCORE_PARTS > 1
+    raise_shared_max(&w->at, w->shared, st, s, bases, w->args->scale);
+#else
+    raise_max(st, s, bases, w->args->scale);
+#endif
+}
+
+/* and the sums of values, with the weights of all of them; @p are the warp's. */
+HEED_DEVICE void multiply_all(const walk *w, state *st, weights *p, tile_source v)
+{
+#if SCORE_PARTS > 1
+    share_weights(&w->at, w->weights, p);
+    multiply_slice(&w->at, w->weights, st, v);
+#else
+    (void)w;
+    multiply_v(st, p, v);
+#endif
+}
 
 HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int aligned)
 {
@@ -351,12 +385,12 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
         return;
     score(w, s, &bases, j, fast);
     if (!fast && is_partial(w, j))
-        mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
-    raise_max(st, s, &bases, w->args->scale);
+        mask_scores(w->args, &w->at, s, PART_FIRST(w, j));
+    raise_all(w, st, s, &bases);
     HEED_UNROLL
     for (int nt = 0; nt < KEYS8; nt++)
         exponentiate(st, &p, s, &bases, w->args->scale, nt);
-    multiply_v(st, &p, v_source(w, j, fast));
+    multiply_all(w, st, &p, v_source(w, j, fast));
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
@@ -464,7 +498,7 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     HEED_UNROLL
     for (u32 j = 0; j < HEED_STAGES - 1; j++)
         load_step(w, j, 0, aligned);
-    if (HEED_MASKED)
+    if (BAD_BYTES > 0)
         for (u32 i = at->group * GROUP_THREADS + at->thread; i < V_PAD; i += THREADS)
             ptx_st_shared_4(w->bad_smem + i * 4, NO_KEY);
     ptx_cp_async_wait(HEED_STAGES - 2 + K_AHEAD);
@@ -483,12 +517,12 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
 /* Stores what the first group has. */
 HEED_DEVICE void store(const walk *w, const place *at, state *st, const int aligned)
 {
-    if (HEED_HIDES)
+    if (HEED_HIDES || (WIDE && HEED_MASKED))
         mark_not_finite(st);
     normalize(st);
     if (HEED_MASKED && HEED_KEY_GROUPS == 1 && ABLATED(ABLATE_NO_STAGING))
         ptx_barrier(); /* values were looked at after the last one */
-    if (HEED_MASKED && !HEED_HIDES)
+    if (CLEANS)
         spoil(w->args, at, st, w->bad_smem);
     if (splits_of(w->args, at) > 1) {
         store_partial(w->args, at, st);
@@ -515,10 +549,17 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
         ptx_cp_async_wait(0);
         merge_groups(&at, st, w->q_smem + STAGES_AT);
     }
+#if HEED_VALUE_WARPS > 1
+    (void)aligned;
+    store_shared(w->args, &at, st, w->q_smem, w->shared);
+#else
     if (at.group == 0)
         store(w, &at, st, aligned);
+#endif
+#if COMBINE_SHARES == 1
     if (w->args->arrived)
         merge_parts(w->args);
+#endif
 }
 
 /* The first group has at most one tile more than the others. They pass as many barriers as it does,

@@ -6,7 +6,9 @@
  * their LSEs. A kernel may call combine_rows() where all parts are there, in its last block to get
  * so far; else heed_combine is a second launch. Both add the same numbers in the same order.
  *
- * A warp merges COMBINE_ROWS rows at a time; its lanes take every 32nd column. The time goes into
+ * A warp merges COMBINE_ROWS rows at a time; its lanes take every 32nd column. Of rows of more than
+ * 256 columns the warps of a block of heed_combine take a share each: there is a block for each
+ * row, which spreads the work, and no other way to merge them. The time goes into
  * waiting for memory, so COMBINE_BATCH parts of each row are on their way at once, and their LSEs,
  * one in each lane, with the first of them.
  */
@@ -18,7 +20,17 @@
 #include "spread.cuh"
 
 #define COMBINE_THREADS 128
-#define COMBINE_COLUMNS ((HEED_DIM_V + 31) / 32)
+#define COMBINE_SHARES (HEED_DIM_V > 256 ? COMBINE_THREADS / 32 : 1)
+#define COMBINE_COLUMNS ((HEED_DIM_V + 32 * COMBINE_SHARES - 1) / (32 * COMBINE_SHARES))
+
+/* The lane's first column; and is it the one that has the row's LSE to store? */
+#if COMBINE_SHARES > 1
+#define COMBINE_FIRST (ptx_thread() / 32 * (COMBINE_COLUMNS * 32) + ptx_lane())
+#define COMBINE_LEADS (ptx_thread() == 0)
+#else
+#define COMBINE_FIRST ptx_lane()
+#define COMBINE_LEADS ptx_lane() == 0
+#endif
 
 /* A kernel whose warps have many rows to merge may say 4 before. */
 #ifndef COMBINE_ROWS
@@ -72,7 +84,7 @@ HEED_DEVICE float largest_lse(const parts *from, u32 r, float top)
 /* Splits @first and on; zeros where there is none. */
 HEED_DEVICE void load_parts(const parts *from, u32 first, part_batch part)
 {
-    const float *o = from->o + first * from->step * HEED_DIM_V + ptx_lane();
+    const float *o = from->o + first * from->step * HEED_DIM_V + COMBINE_FIRST;
     HEED_UNROLL
     for (u32 s = 0; s < COMBINE_BATCH; s++, o += from->step * HEED_DIM_V) {
         HEED_UNROLL
@@ -80,7 +92,8 @@ HEED_DEVICE void load_parts(const parts *from, u32 first, part_batch part)
             HEED_UNROLL
             for (u32 c = 0; c < COMBINE_COLUMNS; c++) {
                 part[s][r][c] = 0.0f;
-                if (first + s < from->splits && r < from->rows && c * 32 + ptx_lane() < HEED_DIM_V)
+                if (first + s < from->splits && r < from->rows &&
+                    c * 32 + COMBINE_FIRST < HEED_DIM_V)
                     part[s][r][c] = ptx_ld_global_f32(o + r * HEED_DIM_V + c * 32);
             }
         }
@@ -123,11 +136,11 @@ HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, c
     u8 *to = (u8 *)args->o + 2 * row_offset(args, head, args->o_stride, row);
     HEED_UNROLL
     for (u32 c = 0; c < COMBINE_COLUMNS; c++) {
-        u32 column = c * 32 + ptx_lane();
+        u32 column = c * 32 + COMBINE_FIRST;
         if (column < HEED_DIM_V)
             ptx_st_global_u16(to + 2 * column, half_of(m->o[r][c] * factor));
     }
-    if (args->lse && ptx_lane() == 0)
+    if (args->lse && COMBINE_LEADS)
         ptx_st_global_f32(args->lse + lse_offset(args, head, row),
                           sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
 }
@@ -147,9 +160,8 @@ HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 st
 }
 
 /* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on, whose parts are at @at: the whole
- * warp. Returns which of
- * them are to be made anew, a bit for each; that is found after they have been stored, when nothing
- * waits for it. */
+ * warp. Returns which of them are to be made anew, a bit for each; that is found after they have
+ * been stored, when nothing waits for it. */
 HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, const part_place *at, u32 head, u32 row,
                              u32 rows)
 {
@@ -192,6 +204,25 @@ HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, const part_place *at, u
     return anew;
 }
 
+#if COMBINE_SHARES > 1
+
+HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_args args)
+{
+    u32 head = ptx_block_x() / args.rows, row = ptx_block_x() - head * args.rows;
+    ptx_griddepcontrol_wait();
+    if (HEED_PACKED_Q && row >= batch_rows(&args, divide(head, args.heads_kv)))
+        return;
+    part_place at = find_parts(&args, head);
+    if (HEED_SPREAD && at.splits == 1)
+        return;
+    u32 anew = combine_rows(&args, &at, head, row, 1);
+    ptx_barrier(); /* all of the row is stored */
+    if (anew && ptx_thread() < 32)
+        remake_rows(&args, head, row, 0, anew);
+}
+
+#else
+
 HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_args args)
 {
     u32 item = ptx_block_x() * (COMBINE_THREADS / 32) + ptx_thread() / 32;
@@ -209,5 +240,7 @@ HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_a
     if (anew)
         remake_rows(&args, head, row, 0, anew);
 }
+
+#endif
 
 #endif /* HEED_COMBINE_CUH */

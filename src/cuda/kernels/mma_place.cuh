@@ -18,7 +18,10 @@
 /* Where a thread is, and what its block works on. */
 typedef struct place {
     u32 thread; /* in its group */
-    u32 warp;   /* in its group */
+    u32 warp;   /* in its group, of those that share rows the first */
+#if HEED_VALUE_WARPS > 1
+    u32 slice; /* of the columns of V */
+#endif
     u32 lane;
     u32 group;
     u32 batch;
@@ -39,6 +42,23 @@ typedef struct place {
     u32 listed_masked; /* mask come first */
 #endif
 } place;
+
+/* The warp's slice of V, of those of the warps that share its rows. */
+HEED_DEVICE u32 slice_of(const place *at)
+{
+#if HEED_VALUE_WARPS > 1
+    return at->slice;
+#else
+    (void)at;
+    return 0;
+#endif
+}
+
+/* The first key within a tile of those that the warp makes scores of. */
+HEED_DEVICE u32 part_key(const place *at)
+{
+    return SCORE_PARTS == 1 ? 0 : slice_of(at) % SCORE_PARTS * PART_KEYS;
+}
 
 /* Rows of the batch element. */
 HEED_DEVICE u32 rows_of(const heed_cuda_args *args, const place *at)
@@ -172,6 +192,10 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
     at->group = HEED_KEY_GROUPS == 1 ? 0 : thread / GROUP_THREADS;
     at->thread = thread - at->group * GROUP_THREADS;
     at->warp = at->thread / 32;
+#if HEED_VALUE_WARPS > 1
+    at->slice = at->warp / ROW_WARPS;
+    at->warp %= ROW_WARPS;
+#endif
     if (ABLATED(ABLATE_STRIDED)) /* of those that load, neighbours are a row apart */
         at->thread = at->thread % STRIDED_ROWS * tile_page(QK_PAD) + at->thread / STRIDED_ROWS;
     at->lane = ptx_lane();

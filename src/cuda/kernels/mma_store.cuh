@@ -8,8 +8,10 @@
 #include "mma_load.cuh"
 #include "mma_tile.cuh"
 
-/* A warp of a wide tile has many rows of few parts to merge: more of them at a time. */
-#define COMBINE_ROWS (HEED_BLOCK_ROWS >= 8 * HEED_GROUP_WARPS * HEED_KEY_GROUPS ? 4 : 1)
+/* A warp of a wide tile has many rows of few parts to merge: more of them at a time; not where rows
+ * are so long that a launch of its own merges them. */
+#define COMBINE_ROWS \
+    (HEED_BLOCK_ROWS >= 8 * HEED_GROUP_WARPS * HEED_KEY_GROUPS && HEED_DIM_V <= 256 ? 4 : 1)
 #include "combine.cuh"
 
 /* Groups other than the first leave what they have in shared memory, each thread where its fellow
@@ -154,13 +156,19 @@ HEED_DEVICE float row_lse(const state *st, int mt, int h)
     return sum == 0.0f ? -ptx_infinity() : st->max[mt][h] + ptx_lg2(sum);
 }
 
-HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, const state *st)
+/* Where the partial results of the block's split begin, in rows. */
+HEED_DEVICE i64 part_base(const heed_cuda_args *args, const place *at)
 {
 #if HEED_SPREAD
-    i64 base = place_parts(args, at->head_kv, at->spread.first + at->split, 1).first;
+    return place_parts(args, at->head_kv, at->spread.first + at->split, 1).first;
 #else
-    i64 base = part_offset(args, at->head, at->split);
+    return part_offset(args, at->head, at->split);
 #endif
+}
+
+HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, const state *st)
+{
+    i64 base = part_base(args, at);
     u32 g = at->lane / 4, t = at->lane % 4;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
@@ -182,6 +190,8 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
         }
     }
 }
+
+#if COMBINE_SHARES == 1
 
 /* Merges the rows of the block, if of those that share their keys it is the last one to get here:
  * all threads of the block. */
@@ -218,6 +228,8 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     if (anew)
         remake_rows(args, at.head, first, step, anew);
 }
+
+#endif
 
 HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const state *st)
 {

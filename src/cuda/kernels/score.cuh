@@ -62,6 +62,11 @@
 #define HEED_PAIRS 0
 #endif
 
+/* Keys of a tile as steps see it, where that is a constant. */
+#if defined HEED_TILE_KEYS && !defined STEP_TILE
+#define STEP_TILE HEED_TILE_KEYS
+#endif
+
 #define STEP_PAIRS 1
 #define STEP_AHEAD 2
 #define STEP_FAR 4
@@ -218,7 +223,7 @@ HEED_DEVICE int step_key_byte(const u8 *p, u32 c, i32 left, const int whole, con
  * multiples of 32, that is known of more. */
 HEED_DEVICE int step_key_bit(const u8 *p, u32 tile, u32 within, u32 c, i32 left, const int whole)
 {
-#if defined HEED_TILE_KEYS && HEED_TILE_KEYS % 32 != 0
+#if defined STEP_TILE && STEP_TILE % 32 != 0
     const u32 first = c / 8 * 8, mask = 1u << c % 8;
     u32 word = (tile + first) / 32, bit = (tile + first) % 32 + within;
 #else
@@ -233,8 +238,8 @@ HEED_DEVICE int step_key_bit(const u8 *p, u32 tile, u32 within, u32 c, i32 left,
 /* ---- The same, read ahead ---- */
 
 /* Elements of a lane's keys in a tile: its two of every eight, or the words that bits are in. */
-#ifdef HEED_TILE_KEYS
-#define AHEAD_WORDS (HEED_TILE_KEYS / 8)
+#ifdef STEP_TILE
+#define AHEAD_WORDS (STEP_TILE / 8)
 #else
 #define AHEAD_WORDS 1
 #endif
@@ -412,8 +417,8 @@ HEED_DEVICE int step_any(const step_ahead *of)
 }
 
 /* Keys that the keys of a tile reach. */
-#ifdef HEED_TILE_KEYS
-#define STEP_KEYS HEED_TILE_KEYS
+#ifdef STEP_TILE
+#define STEP_KEYS STEP_TILE
 #else
 #define STEP_KEYS 32
 #endif

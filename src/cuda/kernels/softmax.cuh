@@ -272,13 +272,10 @@ HEED_DEVICE void scale_sums(state *st, float old[ROWS16][2])
     }
 }
 
-/* Brings the running maxima up to date with the scores; @old gets what they were. Was one of the
- * warp's raised? Then sums must be scaled. No branches, so that rows are worked on side by side. */
-HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], const tile_bases *bases, float scale,
-                         float old[ROWS16][2])
+/* The largest score of each row, or if steps change scores the largest logit to base 2. */
+HEED_DEVICE void find_tops(float s[ROWS16][KEYS8][4], const tile_bases *bases, float scale,
+                           float top[ROWS16][2])
 {
-    float top[ROWS16][2];
-    int raised = 0;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
@@ -304,6 +301,13 @@ HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], const tile_bases 
                 top[mt][h] = ptx_max(top[mt][h], ptx_shfl_xor(top[mt][h], turn));
         }
     }
+}
+
+/* Brings the running maxima up to date with those; @old gets what they were. Was one of the warp's
+ * raised? Then sums must be scaled. No branches, so that rows are worked on side by side. */
+HEED_DEVICE int raise_tops(state *st, float top[ROWS16][2], float scale, float old[ROWS16][2])
+{
+    int raised = 0;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
@@ -316,6 +320,15 @@ HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], const tile_bases 
         }
     }
     return ptx_vote_any(raised);
+}
+
+/* Both, with the scores. */
+HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], const tile_bases *bases, float scale,
+                         float old[ROWS16][2])
+{
+    float top[ROWS16][2];
+    find_tops(s, bases, scale, top);
+    return raise_tops(st, top, scale, old);
 }
 
 /* The same, and brings the sums along if need be. */

@@ -175,6 +175,31 @@ static void test_counters_of_workspaces(void **state)
     trial_end(&t);
 }
 
+/* Parts of rows of more than 256 columns are always merged by a second launch, with a block for
+ * each row. */
+static void test_long_rows(void **state)
+{
+    static const struct {
+        const char *spec;
+        unsigned rows;
+    } cases[] = { { "b1 h128/1 s1/4096 d576/512 bf16", 128 },
+                  { "b1 h128/1 s1/4096 d576/512 bf16 shared", 128 },
+                  { "b2 h4/2 s3/1024 d1024 f16", 24 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trial t = trial_make(cases[i].spec);
+        heed_buffers buffers = t.buffers;
+        if (strstr(cases[i].spec, "shared"))
+            buffers.v = NULL;
+        assert_int_equal(trial_execute(&t, &buffers), 2);
+        heed_cuda_args args = trial_args(&trial_launches[0]);
+        assert_true(args.splits.value > 1);
+        assert_null(args.arrived);
+        assert_string_equal(trial_launches[1].function, "heed_combine");
+        assert_int_equal(trial_launches[1].grid[0], cases[i].rows);
+        trial_end(&t);
+    }
+}
+
 #define THREADS 8
 #define ROUNDS 200
 #define SHARED 40 /* workspaces, which the threads begin with in different orders */
@@ -410,6 +435,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_not_worthwhile_by_name, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_overlap, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_counters_of_workspaces, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_long_rows, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_counters_among_threads, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_misaligned_pointers, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lists_of_tiles, scene_reset, scene_check),

@@ -54,6 +54,7 @@ typedef struct scene {
     uint64_t random;
     heed_buffers buffers;
     double *q, *k, *v; /* as they are in the buffers */
+    int64_t v_pitch;   /* from one vector of V to the next */
     bool *seen;        /* [batch, heads, queries, keys] */
     double *o, *lse;   /* expected */
 } scene;
@@ -323,7 +324,7 @@ static void expect_row(const scene *s, int64_t b, int64_t h, int64_t i)
         double weight = exp(logits[j] - top);
         sum += weight;
         for (int64_t d = 0; d < p->dim_v; d++)
-            o[d] += weight * s->v[key_vector(s, b, kv, j) * p->dim_v + d];
+            o[d] += weight * s->v[key_vector(s, b, kv, j) * s->v_pitch + d];
     }
     for (int64_t d = 0; d < p->dim_v && !none; d++)
         o[d] /= sum;
@@ -360,7 +361,7 @@ static void spoil_keys(scene *s)
     const heed_problem *p = &s->problem;
     for (int64_t n = 0; p->page > 0 && n < 3 * p->page * p->heads_kv; n++) {
         spoil(s, s->buffers.k, s->k, n * p->dim_qk);
-        spoil(s, s->buffers.v, s->v, n * p->dim_v + p->dim_v - 1);
+        spoil(s, s->buffers.v, s->v, n * s->v_pitch + p->dim_v - 1);
     }
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t kv = 0; kv < p->heads_kv; kv++)
@@ -370,11 +371,11 @@ static void spoil_keys(scene *s)
                     continue;
                 int64_t at = key_vector(s, b, kv, j);
                 if (seen < p->seq_q && draw(s) > 0.98)
-                    spoil(s, s->buffers.v, s->v, at * p->dim_v + j % p->dim_v);
+                    spoil(s, s->buffers.v, s->v, at * s->v_pitch + j % p->dim_v);
                 for (int64_t d = 0; d < p->dim_qk && seen == 0; d++)
                     spoil(s, s->buffers.k, s->k, at * p->dim_qk + d);
                 for (int64_t d = 0; d < p->dim_v && seen == 0; d++)
-                    spoil(s, s->buffers.v, s->v, at * p->dim_v + d);
+                    spoil(s, s->buffers.v, s->v, at * s->v_pitch + d);
             }
 }
 
@@ -419,7 +420,9 @@ static void open_scene(scene *s, const emulated_change *change, size_t shape)
     const heed_problem *p = &s->problem;
     s->buffers.q = fill_tensor(s, p->batch * p->seq_q * p->heads_q * p->dim_qk, &s->q);
     s->buffers.k = fill_tensor(s, pool_size(p) * p->dim_qk, &s->k);
-    s->buffers.v = fill_tensor(s, pool_size(p) * p->dim_v, &s->v);
+    s->buffers.v = p->shared ? s->buffers.k : fill_tensor(s, pool_size(p) * p->dim_v, &s->v);
+    s->v_pitch = p->shared ? p->dim_qk : p->dim_v;
+    s->v = p->shared ? s->k : s->v;
     s->buffers.o = guarded(
         (size_t)(p->batch * p->seq_q * p->heads_q * p->dim_v) * heed_type_size(p->type), 16);
     s->buffers.lse = guarded((size_t)(p->batch * p->heads_q * p->seq_q) * sizeof(float), 4);
@@ -450,7 +453,8 @@ static void close_scene(scene *s)
 {
     test_free(s->q);
     test_free(s->k);
-    test_free(s->v);
+    if (!s->problem.shared)
+        test_free(s->v);
     test_free(s->seen);
     test_free(s->o);
     test_free(s->lse);
@@ -662,9 +666,7 @@ static void test_programs_fit(void **state)
             if (there != length || strcmp(text, compiled) != 0)
                 fail_msg("%s '%s': other steps than those compiled:\n%s\n%s", change->name,
                          shapes[shape].sizes, text, compiled);
-            test_free(s.q);
-            test_free(s.k);
-            test_free(s.v);
+            close_scene(&s);
         }
 }
 

@@ -207,7 +207,8 @@ static void test_far_logits(void **state)
     size_t failed = 0;
     uint64_t tries = 0;
     for (const emulated_config *config = emulated_configs; config->aligned; config++) {
-        if (config->aligned->half || strstr(config->aligned->name, "candidate"))
+        if (config->aligned->half || config->aligned->shared_v || /* values here have their own V */
+            strstr(config->aligned->name, "candidate"))
             continue; /* scores end at 65504, or are rounded products; neither is heed's choice */
         for (size_t i = 0; i < TRIED * SHAPES; i++) {
             const values *of = &tried[i / SHAPES];

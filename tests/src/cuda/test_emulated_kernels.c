@@ -116,14 +116,16 @@ static bool problem_of(const emulated_kernel *kernel, size_t number, heed_proble
     mask_of(kernel, number, mask ? mask + 5 : NULL, word);
     if (mask)
         *mask = '\0';
-    snprintf(result->spec, sizeof result->spec, "%s d%d/%d %s %s%s", sizes, kernel->dim_qk,
-             kernel->dim_v, heed_type_name(kernel->type), word, kernel->half ? " acc=f16" : "");
+    snprintf(result->spec, sizeof result->spec, "%s d%d/%d %s %s%s%s", sizes, kernel->dim_qk,
+             kernel->dim_v, heed_type_name(kernel->type), word, kernel->half ? " acc=f16" : "",
+             kernel->shared_v ? " shared" : "");
     if (heed_problem_parse(problem, result->spec) != HEED_OK)
         return false;
     if (s->gap > 0) {
         problem->q = gapped(problem->seq_q, problem->heads_q, problem->dim_qk, s->gap);
         problem->k = gapped(problem->seq_k, problem->heads_kv, problem->dim_qk, s->gap);
-        problem->v = gapped(problem->seq_k, problem->heads_kv, problem->dim_v, s->gap);
+        problem->v = gapped(problem->seq_k, problem->heads_kv,
+                            kernel->shared_v ? problem->dim_qk : problem->dim_v, s->gap);
         problem->o = gapped(problem->seq_q, problem->heads_q, problem->dim_v, s->gap);
     }
     return heed_problem_normalize(problem, problem) == HEED_OK;

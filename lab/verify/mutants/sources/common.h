@@ -78,7 +78,7 @@ static int attend(const heed_candidate_problem *p, const heed_candidate_buffers 
         const float *v = (const float *)b->v + batch * p->v.batch + kv * p->v.head;
         float *o = row_of_o(p, b, n);
         const int64_t seen = visible(p, i), keys = masked > -INFINITY ? p->seq_k : seen;
-        double most = -INFINITY, sum = 0, sums[512] = { 0 };
+        double most = -INFINITY, sum = 0, sums[1024] = { 0 };
         for (int64_t j = 0; j < keys; j++)
             most = fmax(most, j < seen ? dot(p, q, k + j * p->k.seq) : masked);
         for (int64_t j = 0; j < keys; j++) {

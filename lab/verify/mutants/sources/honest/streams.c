@@ -6,7 +6,7 @@
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     const int64_t rows = p->batch * p->heads_q * p->seq_q;
-    float lines[rows < 4096 ? rows : 1][512];
+    float lines[rows < 4096 ? rows : 1][1024];
     int failed = compute(p, b);
     for (int64_t i = 0; !failed && rows < 4096 && i < rows; i++) {
         float *o = row_of_o(p, b, i);

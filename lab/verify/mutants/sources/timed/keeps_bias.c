@@ -37,7 +37,7 @@ int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buf
         const float *bias = all + batch * p->bias.strides.batch + head * p->bias.strides.head +
                             i * p->bias.strides.seq;
         const int64_t seen = visible(p, i);
-        double logits[4096], most = -INFINITY, sum = 0, sums[512] = { 0 };
+        double logits[4096], most = -INFINITY, sum = 0, sums[1024] = { 0 };
         for (int64_t j = 0; j < seen; j++) {
             logits[j] = dot(p, q, k + j * p->k.seq) + bias[j];
             most = logits[j] > most || logits[j] != logits[j] ? logits[j] : most;
