@@ -327,13 +327,34 @@ HEED_DEVICE void score_columns(const walk *w, half_sum s[ROWS16][KEYS8], u32 q_l
 #endif
 }
 
+#if QK16 > SUM16
+
+HEED_DEVICE void add_part(half_sum s[ROWS16][KEYS8], half_sum part[ROWS16][KEYS8])
+{
+    HEED_UNROLL
+    for (int i = 0; i < ROWS16 * KEYS8 * 4; i++)
+        s[i / 4 / KEYS8][i / 4 % KEYS8][i % 4] += part[i / 4 / KEYS8][i / 4 % KEYS8][i % 4];
+}
+
+#endif
+
 HEED_DEVICE void sum_scores(const walk *w, half_sum s[ROWS16][KEYS8], u32 j)
 {
     u32 q_lane = w->q_lane;
     tile_source k = k_source(w, j);
+#if QK16 > SUM16
+    half_sum part[ROWS16][KEYS8];
+    HEED_UNROLL
+    for (int kk = 0; kk < QK16; kk++) {
+        score_columns(w, kk < SUM16 ? s : part, q_lane, k, kk);
+        if (kk >= SUM16 && (kk % SUM16 == SUM16 - 1 || kk == QK16 - 1))
+            add_part(s, part);
+    }
+#else
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++)
         score_columns(w, s, q_lane, k, kk);
+#endif
 }
 
 /* The scores of tile j. @whole: it has all its keys. */

@@ -118,10 +118,9 @@ HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k
 HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
-    tile_load(stages + j % HEED_STAGES * STAGE_BYTES + V_AT,
-              v + 2 * (i64)key * args->v_stride.seq, 2 * args->v_stride.seq,
-              loadable_keys(args, at) - key, HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS,
-              at->thread, 0);
+    tile_load(stages + j % HEED_STAGES * STAGE_BYTES + V_AT, v + 2 * (i64)key * args->v_stride.seq,
+              2 * args->v_stride.seq, loadable_keys(args, at) - key, HEED_TILE_KEYS, HEED_DIM_V,
+              V_PAD, GROUP_THREADS, at->thread, 0);
 }
 
 /* Turns the sign of Q, for a negative scale. */

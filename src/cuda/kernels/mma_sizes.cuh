@@ -37,10 +37,10 @@
 
 /* Parts of a tile's keys: a warp makes the scores of one. The largest power of two that divides
  * both its 16s of keys and the warps that share rows. */
-#define SCORE_PARTS                                        \
-    (HEED_VALUE_WARPS % 8 == 0 && TILE16 % 8 == 0   ? 8    \
-     : HEED_VALUE_WARPS % 4 == 0 && TILE16 % 4 == 0 ? 4    \
-     : HEED_VALUE_WARPS % 2 == 0 && TILE16 % 2 == 0 ? 2    \
+#define SCORE_PARTS                                     \
+    (HEED_VALUE_WARPS % 8 == 0 && TILE16 % 8 == 0   ? 8 \
+     : HEED_VALUE_WARPS % 4 == 0 && TILE16 % 4 == 0 ? 4 \
+     : HEED_VALUE_WARPS % 2 == 0 && TILE16 % 2 == 0 ? 2 \
                                                     : 1)
 #define PART_KEYS (HEED_TILE_KEYS / SCORE_PARTS)
 #define KEYS8 (PART_KEYS / 8) /* of 8 keys per part */
@@ -53,9 +53,9 @@
 #define STEP_TILE PART_KEYS
 #endif
 
-/* Shared memory: Q, which later holds O; the first bad key of each column of V; values that warps of
- * the same rows share, one for each row; their weights; the stages of every group, which later hold
- * what the groups merge. */
+/* Shared memory: Q, which later holds O; the first bad key of each column of V; values that warps
+ * of the same rows share, one for each row; their weights; the stages of every group, which later
+ * hold what the groups merge. */
 #define O_PAD (QK_PAD > V_PAD ? QK_PAD : V_PAD)
 #define Q_BYTES (HEED_BLOCK_ROWS * O_PAD * 2)
 #define BAD_BYTES (HEED_MASKED && !WIDE ? V_PAD * 4 : 0)

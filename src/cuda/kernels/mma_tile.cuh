@@ -17,8 +17,12 @@ HEED_DEVICE void load_q_fragments(u32 q[ROWS16][4], u32 lane, u32 kk)
         ptx_ldmatrix_x4(q[mt], tile_lane_at(lane, HEED_BLOCK_ROWS, QK_PAD, mt, kk));
 }
 
-/* The products of 16 columns of Q with those of all keys of a tile, added to @s; the first ones, of
- * @kk 0, take the place of what was there. */
+/* Sums are made in parts of so many times 16 columns: tensor cores round each step of one towards
+ * zero. */
+#define SUM16 16
+
+/* The products of 16 columns of Q with those of all keys of a tile, added to @s; the first ones of
+ * a part take the place of what was there. */
 HEED_DEVICE void multiply_k(half_sum s[ROWS16][KEYS8], u32 q[ROWS16][4], tile_source from, u32 kk)
 {
     HEED_UNROLL
@@ -27,7 +31,7 @@ HEED_DEVICE void multiply_k(half_sum s[ROWS16][KEYS8], u32 q[ROWS16][4], tile_so
         load_k_fragments(k, from, nt, kk);
         HEED_UNROLL
         for (int mt = 0; mt < ROWS16; mt++) {
-            if (kk == 0) {
+            if (kk % SUM16 == 0) {
                 half_mma_first(s[mt][2 * nt], q[mt], k);
                 half_mma_first(s[mt][2 * nt + 1], q[mt], k + 2);
             } else {

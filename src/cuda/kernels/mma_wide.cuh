@@ -19,16 +19,16 @@
 /* Are keys beyond a length like those that do not exist? Else their values are cleaned. */
 #define KNOWS_LENGTH (HEED_PAGED || HEED_PACKED_K || (WIDE && HEED_LENGTHS))
 
-/* No functions for what follows of a walk (attn_mma.cu), or other code would come of it where a term
- * is zero. So many keys of the batch element exist. */
+/* No functions for what follows of a walk (attn_mma.cu), or other code would come of it where a
+ * term is zero. So many keys of the batch element exist. */
 #if KNOWS_LENGTH && !HEED_PAGED
 #define KEY_COUNT(walk) ((walk)->length)
 #else
 #define KEY_COUNT(walk) ((walk)->args->seq_k)
 #endif
 
-/* The first key of tile @j that the warp makes scores of; where its part of K begins in a stage; and
- * where its slice of V does. */
+/* The first key of tile @j that the warp makes scores of; where its part of K begins in a stage;
+ * and where its slice of V does. */
 #if HEED_VALUE_WARPS > 1
 #define PART_FIRST(walk, j) (tile_key(&(walk)->at, j) + part_key(&(walk)->at))
 #define PART_AT(walk) (part_key(&(walk)->at) * 128)
@@ -73,14 +73,14 @@ HEED_DEVICE void share_tops(const place *at, u32 shared, float top[ROWS16][2])
     for (u32 part = 0; part < SCORE_PARTS; part++) {
         HEED_UNROLL
         for (int i = 0; i < 2 * ROWS16; i++)
-            top[i / 2][i % 2] = ptx_max(
-                top[i / 2][i % 2], ptx_ld_shared_f32(shared_row(at, shared, part) + i * 32));
+            top[i / 2][i % 2] = ptx_max(top[i / 2][i % 2],
+                                        ptx_ld_shared_f32(shared_row(at, shared, part) + i * 32));
     }
 }
 
 /* raise_max() by the scores of all parts. */
-HEED_DEVICE void raise_shared_max(const place *at, u32 shared, state *st,
-                                  float s[ROWS16][KEYS8][4], const tile_bases *bases, float scale)
+HEED_DEVICE void raise_shared_max(const place *at, u32 shared, state *st, float s[ROWS16][KEYS8][4],
+                                  const tile_bases *bases, float scale)
 {
     float top[ROWS16][2], old[ROWS16][2];
     find_tops(s, bases, scale, top);
