@@ -1,0 +1,93 @@
+/*
+ * suite.c - `heed suite`: tasks of other suites, and solutions for them
+ */
+#include "suite.h"
+
+#include "src/cuda/gpu.h"
+
+static const char *suite_at(size_t index)
+{
+    return index == 0 ? "kernelbench" : NULL;
+}
+
+cli_exit suite_name_check(const cli_args *args)
+{
+    return cli_name_check("there is no suite", cli_args_operand(args, 1), suite_at,
+                          "kernelbench is the only one");
+}
+
+cli_exit suite_python(lab_python *python)
+{
+    lab_error error;
+    heed_status status = lab_python_find(python, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
+}
+
+static cli_exit run(const cli_args *args)
+{
+    static const cli_subcommand subcommands[] = {
+        { "import", 2, 2, suite_import },
+        { "export", 2, 2, suite_export },
+        { NULL, 0, 0, NULL },
+    };
+    return cli_subcommand_run(subcommands, args);
+}
+
+static const char *machine_at(size_t index)
+{
+    static heed_gpu gpu;
+    const char *brief;
+    return heed_gpu_at(&gpu, index, &brief) ? brief : NULL;
+}
+
+static const char *const types[] = { "f16", "bf16", "f32", NULL };
+static const char *const forms[] = { "both", "kernel", "library", NULL };
+
+static const cli_option options[] = {
+    OPT_PATH("out", 'o', "PATH",
+             "import: write the problems to this shape file; export: the folder of the solutions "
+             "[default: .]"),
+    OPT_FLAG("all", 0, "import: also list the tasks without attention, each with its reason"),
+    OPT_FLAG("any-version", 0, "import: read a version of the suite that heed does not know"),
+    OPT_CHOICE("form", 0, "FORM", forms, "both",
+               "export: a solution that carries a kernel, or one that calls heed's library"),
+    OPT_CHOICE("products", 0, "TYPE", types, "f16",
+               "export: the type in which tensors of float32 are multiplied"),
+    { .name = "machine",
+      .kind = CLI_CHOICE,
+      .argument = "NAME",
+      .choice = machine_at,
+      .standard = "H200",
+      .help = "export: the GPU for which the kernel is chosen and launched" },
+    OPT_TEXT("kernel", 'k', "NAME",
+             "export: this kernel, with or without a config [default: the fastest by the cost "
+             "model]"),
+    { .name = NULL },
+};
+
+const cli_verb cli_verb_suite = {
+    .name = "suite",
+    .summary = "read tasks of other suites, and write solutions for them",
+    .operands = { "import kernelbench FOLDER | export kernelbench TASK", 1, 3 },
+    .description =
+        "import reads the tasks of a checkout of KernelBench. Each is followed without being run, "
+        "by Python in a sandbox. It names the attention problems in a task, with their masks and "
+        "layouts, the work beside them, and of every other task the reason why heed has no part "
+        "in it. --out writes the problems to a shape file for 'heed bench --shapes'.\n"
+        "\n"
+        "export writes two solutions for TASK, a file of the suite: the task's own model with "
+        "heed_attention() in the place of its attention. One carries the source of a kernel for "
+        "load_inline(), the other calls heed's Python package; the suite's check of sources must "
+        "be off for the latter.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed suite import kernelbench ~/KernelBench --out kernelbench.txt\n"
+        "  heed suite export kernelbench "
+        "~/KernelBench/KernelBench/level3/43_MinGPTCausalAttention.py\n"
+        "\n"
+        "HEED_PYTHON names the interpreter. The exit status is 7 if a task is damaged, 4 if a "
+        "solution cannot be made.",
+    .options = options,
+    .run = run,
+};
