@@ -143,9 +143,8 @@ static int start(const lab_python *python, const lab_python_task *task, double s
     char script[2 * PATH_MAX];
     lab_sandbox sandbox;
     snprintf(script, sizeof script, "%s/%s", python->readers, task->reader);
-    const char *const arguments[] = {
-        "python3", "-I", "-S", "-B", script, task->way, TEXT_FD, NULL
-    };
+    const char *const arguments[] = { python->program, "-I",      "-S",    "-B",
+                                      script,          task->way, TEXT_FD, NULL };
     const char *const environment[] = { "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", NULL };
     if (!make_sandbox(python, seconds, &sandbox))
         return errno;

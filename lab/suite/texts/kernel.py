@@ -17,10 +17,8 @@ heed_kernel = load_inline(
     extra_cuda_cflags=[@FLAGS@],
 )
 
-heed_type = @TYPE@
-
 
 def heed_attention(q, k, v, causal, scale):
     assert causal is @CAUSAL@ and abs((scale or @USUAL@) - @SCALE@) < 1e-6, "the kernel is for another problem"
-    o = heed_kernel.heed_launch(*(x.to(heed_type) for x in (q, k, v)))
+    o = heed_kernel.heed_launch(q.to(@TYPE@), k.to(@TYPE@), v.to(@TYPE@))
     return o.to(q.dtype)
