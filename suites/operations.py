@@ -134,6 +134,7 @@ class Library(Methods):
             return fresh(self.sizes(args[:1] or [words.get("size")]), "a constant", dtype, Fill(args[1]))
         shape = self.sizes(sizes or [words.get("size", ())])
         fill = FILLED.get(name)
+        fill = bool(fill) if dtype == "bool" and fill is not None else fill
         return fresh(shape, "an input", dtype) if fill is None else fresh(shape, "a constant", dtype, Fill(fill))
 
     def sizes(self, args: List[Any]) -> Tuple[int, ...]:

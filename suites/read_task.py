@@ -1,6 +1,8 @@
 """Reads a task of KernelBench's form and says what attention is in it, as JSON on stdout.
 
     read_task.py read [FD]      {"class": ..., "reason": ..., "attention": [...], "beside": [...]}
+    read_task.py batch [FD]     {"answers": [...]}: those of several tasks, each the number of its bytes and a newline
+                                ahead of it
     read_task.py rewrite [FD]   {"model": ...}: the task's model as ModelNew, whose attention calls heed_attention()
 
 The task is the text of the descriptor FD, 0 without one.
@@ -172,12 +174,22 @@ def answer_of(way, data):
     return rewrite(tree, *follow(tree))
 
 
+def batch_of(data):
+    answers, at = [], 0
+    while at < len(data):
+        end = data.index(b"\n", at)
+        size = int(data[at:end])
+        answers.append(answer_of("read", data[end + 1 : end + 1 + size]))
+        at = end + 1 + size
+    return {"answers": answers}
+
+
 def main():
     sys.setrecursionlimit(8000)
     way, fd = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
     with open(fd, "rb") as file:
-        data = file.read(TEXT_MAX + 1)
-    json.dump(answer_of(way, data), sys.stdout)
+        data = file.read()
+    json.dump(batch_of(data) if way == "batch" else answer_of(way, data), sys.stdout)
 
 
 if __name__ == "__main__":

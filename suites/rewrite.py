@@ -88,6 +88,8 @@ def call_of(change):
     if change.kind == "sdpa":
         named = dict(zip(("query", "key", "value"), change.node.args))
         named.update({w.arg: w.value for w in change.node.keywords})
+        if any(isinstance(x, ast.Starred) for x in change.node.args) or not {"query", "key", "value"} <= set(named):
+            raise Refusal(f"line {change.node.lineno}: its arguments are not written out")
         parts = [named[name] for name in ("query", "key", "value")]
     else:
         q, k, v = change.parts

@@ -19,7 +19,7 @@
 #define MEMORY ((size_t)1 << 30)
 #define FILES 64
 #define SECONDS 20.0
-#define ANSWER_SIZE ((size_t)1 << 20)
+#define ANSWER_SIZE ((size_t)4 << 20)
 #define WORDS_SIZE 4096
 #define TEXT_FD "3"
 #define ACCESS_MAX 16

@@ -173,48 +173,106 @@ heed_status lab_task_read(lab_task *task, const lab_python *python, bool (*inter
 
 /* ---- All of them ---- */
 
-typedef struct work {
+/* Starting an interpreter takes as long as reading some dozens of tasks. */
+#define CHUNK 24
+
+/* Some tasks for one process. */
+typedef struct chunk {
     lab_job job;
-    lab_task *task;
+    lab_task *tasks;
+    size_t count;
     heed_status status;
     lab_error error;
-} work;
+} chunk;
 
 typedef struct reading {
-    lab_suite *suite;
     const lab_python *python;
     const lab_sink *sink;
-    work *works;
+    chunk *chunks;
+    size_t count;
     bool failed; /* one could not be read at all: no others are begun */
 } reading;
 
 static lab_job *next_job(void *owner)
 {
     const reading *it = owner;
-    for (size_t i = 0; i < it->suite->count && !it->failed; i++)
-        if (it->works[i].job.state == LAB_JOB_UNTOUCHED)
-            return &it->works[i].job;
+    for (size_t i = 0; i < it->count && !it->failed; i++)
+        if (it->chunks[i].job.state == LAB_JOB_UNTOUCHED)
+            return &it->chunks[i].job;
     return NULL;
 }
 
+/* The texts of @mine, each behind its length; NULL if one of them cannot be read. */
+static char *join_texts(const chunk *mine, size_t *size)
+{
+    char *all = NULL;
+    FILE *out = open_memstream(&all, size);
+    bool whole = out != NULL;
+    for (size_t i = 0; i < mine->count && whole; i++) {
+        size_t length;
+        char *text = lab_task_text(&mine->tasks[i], &length, NULL);
+        whole = text != NULL;
+        if (text)
+            fprintf(out, "%zu\n", length);
+        if (text && length > 0)
+            whole = fwrite(text, length, 1, out) == 1;
+        free(text);
+    }
+    if (out && fclose(out) != 0)
+        whole = false;
+    if (whole)
+        return all;
+    free(all);
+    return NULL;
+}
+
+/* Reads all of @mine by one process. False, with nothing changed, if that cannot be. */
+static bool read_together(chunk *mine, const lab_python *python, bool (*interrupted)(void))
+{
+    size_t size = 0;
+    heed_status status;
+    char *text = join_texts(mine, &size);
+    if (!text)
+        return false;
+    const lab_python_task asked = { .reader = "read_task.py",
+                                    .way = "batch",
+                                    .text = text,
+                                    .size = size,
+                                    .interrupted = interrupted };
+    json_t *json = lab_python_read(python, &asked, &status, NULL);
+    const json_t *answers = json_object_get(json, "answers");
+    free(text);
+    bool whole = json_array_size(answers) == mine->count;
+    mine->status = HEED_OK;
+    for (size_t i = 0; i < mine->count && whole && mine->status == HEED_OK; i++)
+        mine->status = take_answer(json_array_get(answers, i), &mine->tasks[i], &mine->error);
+    json_decref(json);
+    return whole;
+}
+
+/* Where a task among them ends the process, or takes too long, each gets one of its own. */
 static void do_job(void *owner, lab_job *job)
 {
-    reading *it = owner;
-    work *mine = (work *)(void *)job;
-    mine->status = lab_task_read(mine->task, it->python, it->sink ? it->sink->interrupted : NULL,
-                                 &mine->error);
+    const reading *it = owner;
+    chunk *mine = (chunk *)(void *)job;
+    bool (*interrupted)(void) = it->sink ? it->sink->interrupted : NULL;
+    if (read_together(mine, it->python, interrupted))
+        return;
+    mine->status = HEED_OK;
+    for (size_t i = 0; i < mine->count && mine->status == HEED_OK; i++)
+        mine->status = lab_task_read(&mine->tasks[i], it->python, interrupted, &mine->error);
 }
 
 static heed_status finish_all(reading *it, lab_pool *pool, lab_error *error)
 {
-    lab_progress progress = lab_progress_start(it->sink, "reading", it->suite->count);
+    lab_progress progress = lab_progress_start(it->sink, "reading", it->count * CHUNK);
     heed_status status = HEED_OK;
-    for (size_t i = 0; i < it->suite->count && status == HEED_OK; i++) {
-        lab_progress_step(&progress, i, it->works[i].task->name);
-        lab_pool_finish(pool, &it->works[i].job);
-        status = it->works[i].status;
-        if (status != HEED_OK)
-            *error = it->works[i].error;
+    for (size_t i = 0; i < it->count && status == HEED_OK; i++) {
+        lab_progress_step(&progress, i * CHUNK, it->chunks[i].tasks[0].name);
+        lab_pool_finish(pool, &it->chunks[i].job);
+        status = it->chunks[i].status;
+        if (status != HEED_OK && error)
+            *error = it->chunks[i].error;
     }
     lab_progress_end(&progress);
     lab_pool_lock(pool);
@@ -226,17 +284,20 @@ static heed_status finish_all(reading *it, lab_pool *pool, lab_error *error)
 heed_status lab_suite_read(lab_suite *suite, const lab_python *python, int threads,
                            const lab_sink *sink, lab_error *error)
 {
-    reading it = { .suite = suite, .python = python, .sink = sink };
+    reading it = { .python = python, .sink = sink, .count = (suite->count + CHUNK - 1) / CHUNK };
     lab_pool pool = { .owner = &it, .next = next_job, .work = do_job };
-    it.works = calloc(suite->count, sizeof *it.works);
-    if (!it.works)
+    it.chunks = calloc(it.count + 1, sizeof *it.chunks);
+    if (!it.chunks)
         return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for %zu tasks", suite->count);
-    for (size_t i = 0; i < suite->count; i++)
-        it.works[i].task = &suite->tasks[i];
+    for (size_t i = 0; i < it.count; i++) {
+        size_t first = i * CHUNK, left = suite->count - first;
+        it.chunks[i].tasks = &suite->tasks[first];
+        it.chunks[i].count = left < CHUNK ? left : CHUNK;
+    }
     lab_pool_start(&pool, threads);
     heed_status status = finish_all(&it, &pool, error);
     lab_pool_stop(&pool);
-    free(it.works);
+    free(it.chunks);
     return status;
 }
 
