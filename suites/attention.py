@@ -75,6 +75,9 @@ class Notebook:
     outside: Optional[Tuple[str, int]] = None  # a model that the file only names, by what
     opaque: List[Tuple[str, int]] = field(default_factory=list)  # what attention may hide in
     work: Dict[str, List[float]] = field(default_factory=dict)  # kind: how many, operations
+    init: Any = None  # the arguments of Model, ...
+    inputs: Any = None  # ... those of its call, ...
+    result: Any = None  # ... and what it made
 
     def add_work(self, kind: str, operations: float) -> None:
         entry = self.work.setdefault(kind, [0, 0.0])

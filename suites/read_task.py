@@ -58,7 +58,8 @@ def follow(tree):
         if not isinstance(top.names["Model"], Class) or not isinstance(inputs, list):
             return library.book, CannotTell("Model is no class, or get_inputs() returns no list")
         model = interpreter.create(top.names["Model"], list(given or []), {})
-        run_model(interpreter, model, inputs)
+        library.book.init, library.book.inputs = given, inputs
+        library.book.result = run_model(interpreter, model, inputs)
     except CannotTell as error:
         error.line = error.line or interpreter.line
         return library.book, error
@@ -76,7 +77,7 @@ def run_model(interpreter, model, inputs):
     forward = model.of.find("forward")
     if forward is None:
         raise CannotTell("Model has no forward()")
-    interpreter.enter(forward, inputs, {}, model)
+    return interpreter.enter(forward, inputs, {}, model)
 
 
 def reason_of(book, error, hint):
@@ -134,6 +135,32 @@ def beside_of(book):
     ]
 
 
+def is_whole(book):
+    """Is the task nothing but attention, of inputs (Q, K, V) as [batch, heads, sequence, dim]?"""
+    found, inputs = book.found[0], book.inputs or []
+    wanted = [
+        (found.batch, found.heads_q, found.seq_q, found.dim_qk),
+        (found.batch, found.heads_kv, found.seq_k, found.dim_qk),
+        (found.batch, found.heads_kv, found.seq_k, found.dim_v),
+    ]
+    made = (found.batch, found.heads_q, found.seq_q, found.dim_v)
+    return (
+        len(book.found) == 1
+        and not book.work
+        and [x.shape for x in inputs if isinstance(x, Tensor)] == wanted
+        and getattr(book.result, "origin", "") == "attention"
+        and book.result.shape == made
+    )
+
+
+def plain(values):
+    """The arguments of Model, where JSON can say them; else None."""
+    try:
+        return json.loads(json.dumps(values))
+    except (TypeError, ValueError):
+        return None
+
+
 def read(text):
     try:
         tree = ast.parse(text)
@@ -155,6 +182,8 @@ def read(text):
         "reason": "; ".join(dict.fromkeys(unfit)) or whole,
         "attention": attention,
         "beside": beside_of(book),
+        "whole": is_whole(book),
+        "init": plain(book.init),
     }
 
 

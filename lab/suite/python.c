@@ -37,18 +37,19 @@ static bool is_binary(const char *path)
     return binary;
 }
 
-static bool take(const char *path, char program[PATH_MAX])
+static bool take(const char *path, lab_python *python)
 {
-    return access(path, X_OK) == 0 && is_binary(path) && realpath(path, program);
+    return access(path, X_OK) == 0 && is_binary(path) && realpath(path, python->program) &&
+           snprintf(python->asked, PATH_MAX, "%s", path) < PATH_MAX;
 }
 
-static bool find_in_path(const char *name, char program[PATH_MAX])
+static bool find_in_path(const char *name, lab_python *python)
 {
     char path[PATH_MAX];
     for (const char *folder = getenv("PATH"); folder && *folder;) {
         size_t length = strcspn(folder, ":");
         if (snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, name) < (int)sizeof path &&
-            take(path, program))
+            take(path, python))
             return true;
         folder += length + (folder[length] == ':');
     }
@@ -59,10 +60,9 @@ static heed_status find_program(lab_python *python, lab_error *error)
 {
     const char *asked = getenv("HEED_PYTHON");
     const char *name = asked && *asked ? asked : "python3";
-    bool found = strchr(name, '/') ? take(name, python->program)
-                                   : find_in_path(name, python->program);
+    bool found = strchr(name, '/') ? take(name, python) : find_in_path(name, python);
     if (!found && !(asked && *asked))
-        found = take("/usr/bin/python3", python->program);
+        found = take("/usr/bin/python3", python);
     if (!found)
         return lab_fail(error, HEED_ERR_SYSTEM,
                         "%s is no interpreter of Python that can be run in a sandbox; "

@@ -19,6 +19,7 @@
 /* Where Python and its readers are. */
 typedef struct lab_python {
     char program[PATH_MAX]; /* the interpreter itself, behind links */
+    char asked[PATH_MAX];   /* its name, by which it knows its virtual environment */
     char library[PATH_MAX]; /* its own, if that is not the system's; else "" */
     char readers[PATH_MAX]; /* the folder of the programs in Python */
     char version[32];       /* of the interpreter's file name, such as "python3.11" */

@@ -107,6 +107,14 @@ static void take_work(const json_t *list, lab_task *task)
     }
 }
 
+static void take_init(const json_t *json, lab_task *task)
+{
+    char *init = json_dumps(json_object_get(json, "init"), JSON_COMPACT | JSON_ENCODE_ANY);
+    if (init && *init == '[' && strlen(init) < sizeof task->init)
+        snprintf(task->init, sizeof task->init, "%s", init);
+    free(init);
+}
+
 /* A task whose attentions are all refused has the reason of the first one. */
 static void judge_limits(lab_task *task)
 {
@@ -130,6 +138,8 @@ static heed_status take_answer(const json_t *json, lab_task *task, lab_error *er
             task->kind = (lab_task_kind)kind;
     take_text(json, "reason", task->reason, sizeof task->reason);
     take_work(json_object_get(json, "beside"), task);
+    task->whole = json_is_true(json_object_get(json, "whole"));
+    take_init(json, task);
     count = count < ATTENTION_MAX ? count : ATTENTION_MAX;
     task->attention = calloc(count + 1, sizeof *task->attention);
     if (!task->attention)

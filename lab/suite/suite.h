@@ -72,6 +72,9 @@ typedef struct lab_task {
     size_t attention_count;
     lab_task_work work[LAB_TASK_WORKS]; /* beside attention */
     int work_count;
+    bool whole;     /* it is nothing but one attention of its inputs Q, K and V, [batch, heads, seq,
+                       dim] */
+    char init[512]; /* the arguments of its model as JSON; "": they are not plain, or too long */
 } lab_task;
 
 typedef struct lab_suite {

@@ -48,7 +48,8 @@ return self.out(y.transpose(1, 2).reshape(b, t, c))
 
 #: name: (text, class, parts of the specs in order, a part of the reason or of a note)
 TASKS = {
-    "sdpa": (task("return F.scaled_dot_product_attention(*x)", QKV), "attention", ["b2 h4 s16 d8 f32 q=512:8:128"], ""),
+    "sdpa": (
+        task("return F.scaled_dot_product_attention(*x)", QKV), "attention", ["b2 h4 s16 d8 f32 q=512:8:128"], ""),
     "sdpa_causal": (
         task("return F.scaled_dot_product_attention(x[0], x[1], x[2], is_causal=True, scale=0.5)", QKV),
         "attention", ["b2 h4 s16 d8 f32 causal scale=0.5"], ""),
@@ -57,13 +58,14 @@ TASKS = {
         task(WRITTEN.format(mask='w + torch.triu(torch.ones(16, 16) * float("-inf"), diagonal=1)'), QKV),
         "attention", ["b2 h4 s16 d8 f32 causal q="], ""),
     "tril_bool": (
-        task(WRITTEN.format(mask='w.masked_fill(~torch.tril(torch.ones(16, 16, dtype=torch.bool)), float("-inf"))'), QKV),
+        task(WRITTEN.format(mask='w.masked_fill(~torch.tril(torch.ones(16, 16, dtype=torch.bool)), -math.inf)'), QKV),
         "attention", ["b2 h4 s16 d8 f32 causal q="], ""),
     "packed": (
         task(PACKED, "torch.rand(2, 32, 48)", PACKED_INIT, "[48, 4]", arguments=", width, heads"),
         "attention", ["b2 h4 s32 d12 f32 causal q=4608:144:12 k=4608:144:12 v=4608:144:12 o=1536:48:12"], ""),
     "multihead": (
-        task("return self.attn(x[0], x[0], x[0])[0]", "torch.rand(32, 2, 24)", "self.attn = nn.MultiheadAttention(24, 3)"),
+        task("return self.attn(x[0], x[0], x[0])[0]", "torch.rand(32, 2, 24)",
+             "self.attn = nn.MultiheadAttention(24, 3)"),
         "attention", ["b2 h3 s32 d8 f32 q=24:48:8"], "averaged weights"),
     "batch_for_sequence": (
         task("return self.deep(x[0])", "torch.rand(2, 50, 16)",
@@ -90,19 +92,22 @@ return torch.einsum("bhqk,bhkd->bhqd", torch.softmax(w, -1), v)
              "torch.rand(1, 2, 4, 8), torch.rand(1, 2, 20, 8), torch.rand(1, 2, 20, 6)"),
         "attention", ["b1 h2 s4/20 d8/6 f32"], ""),
     "relu": (
-        task("q, k, v = x\nreturn F.relu(q @ k.transpose(2, 3) / 3) @ v", QKV), "none", [], "ReLU stands where a softmax"),
+        task("q, k, v = x\nreturn F.relu(q @ k.transpose(2, 3) / 3) @ v", QKV),
+        "none", [], "ReLU stands where a softmax"),
     "softmax_of_linear": (
         task("return torch.softmax(self.map(x[0]), dim=-1)", "torch.rand(4, 8)", "self.map = nn.Linear(8, 8)"),
         "none", [], "a softmax of the output of a linear map"),
     "softmax_along_queries": (
         task("q, k, v = x\nreturn torch.softmax(q @ k.transpose(2, 3), dim=2) @ v", QKV), "none", [], "not along keys"),
     "convolution": (
-        task("return self.map(x[0])", "torch.rand(1, 3, 8, 8)", "self.map = nn.Conv2d(3, 4, 3)"), "none", [], "no softmax"),
+        task("return self.map(x[0])", "torch.rand(1, 3, 8, 8)", "self.map = nn.Conv2d(3, 4, 3)"),
+        "none", [], "no softmax"),
     "learned_bias": (
         task(WRITTEN.format(mask="w + self.bias"), QKV, "self.bias = nn.Parameter(torch.zeros(4, 16, 16))"),
         "unfit", [""], "a learned bias"),
     "dropped": (
-        task(WRITTEN.format(mask="w").replace("return w @ v", "return self.drop(w) @ v"), QKV, "self.drop = nn.Dropout(0.1)"),
+        task(WRITTEN.format(mask="w").replace("return w @ v", "return self.drop(w) @ v"), QKV,
+             "self.drop = nn.Dropout(0.1)"),
         "unfit", [""], "changed after the softmax by dropout"),
     "scores_capped": (task(WRITTEN.format(mask="torch.tanh(w)"), QKV), "unfit", [""], "changed by tanh"),
     "pretrained": (

@@ -28,6 +28,7 @@ static cli_exit run(const cli_args *args)
     static const cli_subcommand subcommands[] = {
         { "import", 2, 2, suite_import },
         { "export", 2, 2, suite_export },
+        { "judge", 1, 1, suite_judge },
         { NULL, 0, 0, NULL },
     };
     return cli_subcommand_run(subcommands, args);
@@ -35,7 +36,7 @@ static cli_exit run(const cli_args *args)
 
 static const char *machine_at(size_t index)
 {
-    static heed_gpu gpu;
+    heed_gpu gpu;
     const char *brief;
     return heed_gpu_at(&gpu, index, &brief) ? brief : NULL;
 }
@@ -52,7 +53,8 @@ static const cli_option options[] = {
     OPT_CHOICE("form", 0, "FORM", forms, "both",
                "export: a solution that carries a kernel, or one that calls heed's library"),
     OPT_CHOICE("products", 0, "TYPE", types, "f16",
-               "export: the type in which tensors of float32 are multiplied"),
+               "export: the type in which tensors of float32 are multiplied; judge: the type of "
+               "the tensors, f32 unless it is given"),
     { .name = "machine",
       .kind = CLI_CHOICE,
       .argument = "NAME",
@@ -62,13 +64,21 @@ static const cli_option options[] = {
     OPT_TEXT("kernel", 'k', "NAME",
              "export: this kernel, with or without a config [default: the fastest by the cost "
              "model]"),
+    OPT_PATH("tasks", 0, "PATH",
+             "judge: the tasks of the solutions, a checkout of KernelBench or one file of it"),
+    OPT_TEXT("device", 'd', "NAME", "judge: cpu, cuda or cuda:N [default: HEED_DEVICE, else cuda]"),
+    OPT_REAL("seconds", 0, "N", 0.1, 3600, "60",
+             "judge: end a solution that has not answered a request by then"),
+    OPT_FLAG("unsafe-candidates", 0,
+             "judge: run solutions even if this system has no sandbox for them: they can then do "
+             "everything that you can"),
     { .name = NULL },
 };
 
 const cli_verb cli_verb_suite = {
     .name = "suite",
     .summary = "read tasks of other suites, and write solutions for them",
-    .operands = { "import kernelbench FOLDER | export kernelbench TASK", 1, 3 },
+    .operands = { "import kernelbench FOLDER | export kernelbench TASK | judge FOLDER", 1, 3 },
     .description =
         "import reads the tasks of a checkout of KernelBench. Each is followed without being run, "
         "by Python in a sandbox. It names the attention problems in a task, with their masks and "
@@ -80,14 +90,23 @@ const cli_verb cli_verb_suite = {
         "load_inline(), the other calls heed's Python package; the suite's check of sources must "
         "be off for the latter.\n"
         "\n"
+        "judge runs the solutions in FOLDER, each in a sandbox of its own, lets them through "
+        "heed's "
+        "gates and times them on tensors that they have not seen. It says which are right, "
+        "inexact, "
+        "wrong, cheat, or are fast only by how they were measured, and why.\n"
+        "\n"
         "Examples:\n"
         "\n"
         "  heed suite import kernelbench ~/KernelBench --out kernelbench.txt\n"
         "  heed suite export kernelbench "
         "~/KernelBench/KernelBench/level3/43_MinGPTCausalAttention.py\n"
         "\n"
-        "HEED_PYTHON names the interpreter. The exit status is 7 if a task is damaged, 4 if a "
-        "solution cannot be made.",
+        "  heed suite judge solutions --tasks ~/KernelBench\n"
+        "\n"
+        "HEED_PYTHON names the interpreter, for judge one with PyTorch. The exit status is 1 if a "
+        "solution is wrong, cheats or fails, 7 if a task is damaged, 4 if a solution cannot be "
+        "made.",
     .options = options,
     .run = run,
 };
