@@ -6,9 +6,9 @@
 
 CHECKOUT is a checkout of KernelBench, of which nothing is changed: eval_kernel_against_ref() judges and times a
 solution, measure_ref_program_time() the suite's own model in the same process, validate_kernel_static() the source,
-and fastp() makes the score. Each evaluation has a process of its own. kernelbench_report.json in FOLDER has all
-that they said beside heed's own measurement of the attention in the task (`heed bench --cold`), and the parts of
-which the difference is made. Evaluations that are in the report already are kept, so that a run can go on later;
+and fastp() makes the score. Each evaluation has a process of its own. kernelbench_report.json in FOLDER has
+their answers beside heed's own measurement of the attention in the task (`heed bench --cold`), and where the difference
+comes from. Evaluations that are in the report already are kept, so that a run can go on later;
 --again makes them anew.
 
 Rows are ways to multiply float32 tensors, each a label of its own:
@@ -90,7 +90,7 @@ def open_suite(checkout):
 
 
 def plain(value):
-    """What JSON can say of a value."""
+    """A value as JSON can say it."""
     try:
         json.dumps(value)
         return value

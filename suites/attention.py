@@ -149,7 +149,7 @@ def output_strides(q: Tuple[int, ...], sizes: Tuple[int, ...]) -> Tuple[int, ...
 
 
 class Attention:
-    """What becomes of logits and weights. `book` is the notebook."""
+    """The steps from logits to attention. `book` is the notebook."""
 
     def __init__(self, book: Notebook) -> None:
         self.book = book

@@ -1,7 +1,7 @@
 """A task followed statement by statement, over values without elements (abstract.py). Nothing of it is run.
 
-Known are the statements of straight programs, classes, and loops over what is known; what torch does is in
-operations.py. A value that cannot be followed is Opaque, and harms nobody until attention is made of it.
+Known are the statements of straight programs, classes, and loops over known lists; operations.py knows
+torch. A value that cannot be followed is Opaque, and harms nobody until attention is made of it.
 """
 
 from __future__ import annotations
@@ -464,7 +464,7 @@ class Interpreter:
             return called.forward(args, words, node, scope)
         raise CannotTell(f"a call of a {type(called).__name__}", node.lineno)
 
-    # ---- What they are made of ----
+    # ---- Their parts ----
 
     def attribute(self, owner: Any, name: str, node: Any) -> Any:
         if isinstance(owner, Opaque):

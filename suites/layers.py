@@ -263,5 +263,5 @@ SAME = {
     "LogSoftmax",
 }
 
-#: Modules that have attention inside, or could: not to be followed is no reason to say that there is none.
+#: Modules that have attention inside, or could: one that cannot be followed may still have it.
 HIDING = {"Transformer", "TransformerDecoder", "TransformerDecoderLayer", "Softmax2d"}

@@ -66,7 +66,7 @@ def cast(dtype: str) -> Callable[..., Any]:
 
 
 class Methods:
-    """What operations.Library adds functions to; both have what the other calls."""
+    """The half of operations.Library that is methods; each half calls the other."""
 
     interpreter: Any
     attention: Any

@@ -1,4 +1,4 @@
-"""What functions of torch and methods of its tensors make, in shapes, strides and facts."""
+"""Functions of torch and operators on its tensors, as shapes, strides and facts."""
 
 from __future__ import annotations
 

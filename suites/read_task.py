@@ -31,7 +31,7 @@ class NoTask(CannotTell):
 
 
 def words_of(tree):
-    """The names that a program uses; a text or a comment that speaks of attention is none."""
+    """The names that a program uses: not the words of its texts and comments."""
     for node in ast.walk(tree):
         yield from (getattr(node, field) for field in ("id", "attr") if isinstance(getattr(node, field, None), str))
         if isinstance(node, ast.alias):

@@ -14,7 +14,7 @@
 
 #define FLAGS_SIZE 128
 
-/* What a type is in torch, and what products in it are. */
+/* A type's name in torch, and words for products in it. */
 static const struct {
     const char *word, *torch, *products;
 } types[] = {
@@ -94,7 +94,7 @@ static heed_status find_problem(const lab_task *task, heed_type type, heed_probl
 
 /* ---- The forms ---- */
 
-/* What both have in common. */
+/* Common to both. */
 typedef struct parts {
     const lab_task *task;
     const lab_export *how;

@@ -159,7 +159,7 @@ static int start(const lab_python *python, const lab_python_task *task, double s
     return error;
 }
 
-/* What a reader said. */
+/* The words of a reader. */
 typedef struct answer {
     char text[ANSWER_SIZE];
     char words[WORDS_SIZE];

@@ -173,6 +173,33 @@ static void test_bad_words(void **state)
                   3, "nothing is no interpreter");
 }
 
+/* Solutions are run by tests/suites/test_judge.py, where there is PyTorch. */
+static void test_judge_refusals(void **state)
+{
+    static const run_heed_case cases[] = {
+        { "judge solutions", 2, { "--tasks" } },
+        { "judge nowhere --tasks suite", 3, { "nowhere" } },
+        { "judge suite --tasks suite", 2, { "there are no solutions" } },
+        { "judge solutions --tasks nowhere", 3, { "nowhere" } },
+        { "judge solutions --tasks suite --device cpu --json",
+          0,
+          { "its name says no task", "only tasks of Q, K and V alone are judged",
+            "dim_qk is 4096" } },
+    };
+    static const char *const none[] = { NULL };
+    char path[SCRATCH_PATH_SIZE];
+    make_suite(state, "0.2.0.dev0");
+    scratch_text_write(state, "suite/KernelBench/level3/44_Inside.py",
+                       TASK("        return 2 * F.scaled_dot_product_attention(q, k, v) @ k\n",
+                            "torch.rand(2, 4, 32, 32), torch.rand(2, 4, 32, 32), "
+                            "torch.rand(2, 4, 32, 32)"));
+    mkdir(scratch_path(state, "solutions", path), 0777);
+    scratch_text_write(state, "solutions/mine.py", "raise SystemExit");
+    scratch_text_write(state, "solutions/level_3_problem_44_sample_0_kernel.py", "");
+    scratch_text_write(state, "solutions/level_1_problem_5_sample_0_kernel.py", "");
+    run_heed_cases(state, &way, "suite", cases, sizeof cases / sizeof *cases, none);
+}
+
 /* Is @word in the part of @text that a checker of sources reads as code? */
 static bool is_in_code(char *text, const char *word)
 {
@@ -259,6 +286,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shape_file, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_damaged, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_words, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_judge_refusals, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_export, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_kernels, scratch_open, scratch_close),
     };

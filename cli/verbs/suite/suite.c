@@ -46,31 +46,31 @@ static const char *const forms[] = { "both", "kernel", "library", NULL };
 
 static const cli_option options[] = {
     OPT_PATH("out", 'o', "PATH",
-             "import: write the problems to this shape file; export: the folder of the solutions "
+             "Import: write the problems to this shape file; export: the folder of the solutions "
              "[default: .]"),
-    OPT_FLAG("all", 0, "import: also list the tasks without attention, each with its reason"),
-    OPT_FLAG("any-version", 0, "import: read a version of the suite that heed does not know"),
+    OPT_FLAG("all", 0, "Import: also list the tasks without attention, each with its reason"),
+    OPT_FLAG("any-version", 0, "Import: read a version of the suite that heed does not know"),
     OPT_CHOICE("form", 0, "FORM", forms, "both",
-               "export: a solution that carries a kernel, or one that calls heed's library"),
+               "Export: a solution that carries a kernel, or one that calls heed's library"),
     OPT_CHOICE("products", 0, "TYPE", types, "f16",
-               "export: the type in which tensors of float32 are multiplied; judge: the type of "
+               "Export: the type in which tensors of float32 are multiplied; judge: the type of "
                "the tensors, f32 unless it is given"),
     { .name = "machine",
       .kind = CLI_CHOICE,
       .argument = "NAME",
       .choice = machine_at,
       .standard = "H200",
-      .help = "export: the GPU for which the kernel is chosen and launched" },
+      .help = "Export: the GPU for which the kernel is chosen and launched" },
     OPT_TEXT("kernel", 'k', "NAME",
-             "export: this kernel, with or without a config [default: the fastest by the cost "
+             "Export: this kernel, with or without a config [default: the fastest by the cost "
              "model]"),
     OPT_PATH("tasks", 0, "PATH",
-             "judge: the tasks of the solutions, a checkout of KernelBench or one file of it"),
-    OPT_TEXT("device", 'd', "NAME", "judge: cpu, cuda or cuda:N [default: HEED_DEVICE, else cuda]"),
+             "Judge: the tasks of the solutions, a checkout of KernelBench or one file of it"),
+    OPT_TEXT("device", 'd', "NAME", "Judge: cpu, cuda or cuda:N [default: HEED_DEVICE, else cuda]"),
     OPT_REAL("seconds", 0, "N", 0.1, 3600, "60",
-             "judge: end a solution that has not answered a request by then"),
+             "Judge: end a solution that has not answered a request by then"),
     OPT_FLAG("unsafe-candidates", 0,
-             "judge: run solutions even if this system has no sandbox for them: they can then do "
+             "Judge: run solutions even if this system has no sandbox for them: they can then do "
              "everything that you can"),
     { .name = NULL },
 };
@@ -80,33 +80,25 @@ const cli_verb cli_verb_suite = {
     .summary = "read tasks of other suites, and write solutions for them",
     .operands = { "import kernelbench FOLDER | export kernelbench TASK | judge FOLDER", 1, 3 },
     .description =
-        "import reads the tasks of a checkout of KernelBench. Each is followed without being run, "
-        "by Python in a sandbox. It names the attention problems in a task, with their masks and "
-        "layouts, the work beside them, and of every other task the reason why heed has no part "
-        "in it. --out writes the problems to a shape file for 'heed bench --shapes'.\n"
+        "import reads the tasks of a checkout of KernelBench: Python follows each in a sandbox and "
+        "runs none. It names the attention problems in them, the work beside, and why heed has no "
+        "part in other tasks. --out writes a shape file for 'heed bench --shapes'.\n"
         "\n"
-        "export writes two solutions for TASK, a file of the suite: the task's own model with "
-        "heed_attention() in the place of its attention. One carries the source of a kernel for "
-        "load_inline(), the other calls heed's Python package; the suite's check of sources must "
-        "be off for the latter.\n"
+        "export writes solutions for TASK, a file of the suite: the task's model with heed in the "
+        "place of its attention. One carries the source of a kernel for load_inline(), the other "
+        "calls the Python package.\n"
         "\n"
-        "judge runs the solutions in FOLDER, each in a sandbox of its own, lets them through "
-        "heed's "
-        "gates and times them on tensors that they have not seen. It says which are right, "
-        "inexact, "
-        "wrong, cheat, or are fast only by how they were measured, and why.\n"
+        "judge runs the solutions in FOLDER in sandboxes, at heed's gates and on tensors that they "
+        "have not seen: which are wrong, cheat, or are fast only by how they were measured.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed suite import kernelbench ~/KernelBench --out kernelbench.txt\n"
-        "  heed suite export kernelbench "
-        "~/KernelBench/KernelBench/level3/43_MinGPTCausalAttention.py\n"
-        "\n"
+        "  heed suite export kernelbench level3/43_MinGPTCausalAttention.py\n"
         "  heed suite judge solutions --tasks ~/KernelBench\n"
         "\n"
-        "HEED_PYTHON names the interpreter, for judge one with PyTorch. The exit status is 1 if a "
-        "solution is wrong, cheats or fails, 7 if a task is damaged, 4 if a solution cannot be "
-        "made.",
+        "HEED_PYTHON is the interpreter, for judge one with PyTorch. The exit status is 1 if a "
+        "solution is bad, 4 if none can be made, 7 if a task is damaged. See docs/suites.md.",
     .options = options,
     .run = run,
 };

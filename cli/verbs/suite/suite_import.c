@@ -83,7 +83,7 @@ static void add_row(cli_rows *rows, const lab_task *task, const lab_task_attenti
     cli_row_end(rows);
 }
 
-/* What there is to say of a task below the table. */
+/* Remarks on a task, below the table. */
 static void say_task(const lab_task *task)
 {
     char label[160];

@@ -182,7 +182,6 @@ static void add_row(cli_rows *rows, const solution *one)
     cli_row_real(rows, "error_over_allowed", "error/allowed", j->error, "%.3g", j->error);
     cli_row_seconds(rows, "claimed_seconds", "claimed", j->claimed);
     cli_row_seconds(rows, "repeated_seconds", NULL, j->repeated);
-    cli_row_seconds(rows, "seen_seconds", "seen tensors", j->seen);
     cli_row_seconds(rows, "fresh_seconds", "new tensors", j->fresh);
     cli_row_member(rows, "evidence", cli_json_text(j->evidence));
     cli_row_end(rows);

@@ -165,7 +165,7 @@ static int count_children(pid_t pid)
     return count;
 }
 
-/* Asks, and wants an answer that begins with @word; what follows that goes to @rest. */
+/* Asks, and wants an answer that begins with @word; the rest of it goes to @rest. */
 static bool ask(lab_box *box, const char *request, double seconds, const char *word,
                 char rest[LAB_WIRE_LINE])
 {
@@ -375,11 +375,10 @@ static bool time_call(lab_box *box, double *seconds)
     return true;
 }
 
-bool lab_box_time(lab_box *box, const lab_values *values, double *fresh, double *seen)
+bool lab_box_time(lab_box *box, const lab_values *values, double *seconds)
 {
     give(box, values->block);
-    return ask(box, "load", call_seconds(box), "loaded", NULL) && time_call(box, fresh) &&
-           time_call(box, seen);
+    return ask(box, "load", call_seconds(box), "loaded", NULL) && time_call(box, seconds);
 }
 
 bool lab_box_repeat(lab_box *box, int calls, double *claimed, double *seconds)

@@ -41,11 +41,10 @@ lab_subject lab_box_subject(lab_box *box);
 /* lab_box_outcome() returns what came of the last request; the first failure stays. */
 const lab_trial_outcome *lab_box_outcome(const lab_box *box);
 
-/* lab_box_time() hands over @values and asks for two calls on them, one after the other. *@fresh
- * and
- * *@seen become how long each took by the laboratory's clock until its output was there, without
- * the time that fetching it takes. The output of the second is then lab_box_output(). */
-bool lab_box_time(lab_box *box, const lab_values *values, double *fresh, double *seen);
+/* lab_box_time() hands over @values and asks for one call. *@seconds becomes how long it took by
+ * the laboratory's clock until its output was there, without the time that fetching it takes. The
+ * output is then lab_box_output(). */
+bool lab_box_time(lab_box *box, const lab_values *values, double *seconds);
 const void *lab_box_output(const lab_box *box);
 
 /* lab_box_repeat() asks for @calls calls on the tensors that are there, timed as suites do: in the

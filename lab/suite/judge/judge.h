@@ -39,8 +39,7 @@ typedef struct lab_judgement {
     double error;                 /* the largest over the one allowed; negative: not known */
     double claimed;   /* mean seconds of a call by its own process, on the same tensors */
     double repeated;  /* the same by the laboratory's clock; 0: not timed */
-    double fresh;     /* least seconds of a call on tensors that it has not seen, ... */
-    double seen;      /* ... and the median of those on the tensors of the call before */
+    double fresh;     /* least seconds of a call on tensors that it has not seen */
     char verdict[16]; /* of its process, such as "hang", if that failed */
 } lab_judgement;
 

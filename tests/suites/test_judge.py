@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""test_judge.py - `heed suite judge` on honest, wrong, cheating and failing solutions, on a CPU
+
+    tests/suites/test_judge.py HEED
+
+Solutions are run by the interpreter of this test, which must have PyTorch: else it exits with 77. It does so too
+where the system has no sandbox for them.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch  # noqa: F401
+except ImportError as missing:
+    print(f"SKIPPED: {missing}")
+    sys.exit(77)
+
+HEED = sys.argv.pop(1)
+TASK = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v)
+def get_inputs():
+    return [torch.rand(2, 4, 256, 64), torch.rand(2, 4, 256, 64), torch.rand(2, 4, 256, 64)]
+def get_init_inputs():
+    return []
+"""
+HEAD = """
+import os, time, torch
+import torch.nn as nn
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+kept = {{}}
+{top}
+class ModelNew(nn.Module):
+    def forward(self, q, k, v):
+{body}
+"""
+KEPT = """
+key = {key}
+if key not in kept:
+    kept.clear()
+    for i in range(20): kept[key] = sdpa(q, k, v)
+return kept[key]
+"""
+
+#: name: (words one of which it is judged as, a part of its evidence, the body of forward(), lines ahead of the class)
+SOLUTIONS = {
+    "honest": (("right",), "kinds of values", "return sdpa(q, k, v)", ""),
+    "prints": (("right",), "kinds of values", "print('done')\nos.write(1, b'loaded')\nreturn sdpa(q, k, v)", ""),
+    "rounds": (("inexact",), "is allowed", "return sdpa(q.bfloat16(), k.bfloat16(), v.bfloat16()).float()", ""),
+    "mean_of_v": (("wrong",), "is allowed", "return v.mean(2, keepdim=True).expand_as(q).clone()", ""),
+    "half_logits": (("wrong",), "is allowed", "return sdpa(q, k, v, scale=0.0625)", ""),
+    "keeps_first": (("cheats",), "no other values", "kept.setdefault(0, sdpa(q, k, v))\nreturn kept[0]", ""),
+    "keeps_by_values": (
+        ("measured",), "has seen before", KEPT.format(key="(q.sum().item(), k.sum().item(), v.sum().item())"), ""),
+    "changes_inputs": (("cheats",), "was written to", "o = sdpa(q, k, v)\nk.zero_()\nreturn o", ""),
+    "stops_the_clock": (("cheats",), "its process says", "return sdpa(q, k, v)", "time.perf_counter = lambda: 1.0"),
+    "hangs": (("failed",), "was not done in time", "while True: q = q + 1", ""),
+    "forks": (("failed",), "1 processes of its own", "if os.fork() == 0: time.sleep(60)\nreturn sdpa(q, k, v)", ""),
+    "ends": (("failed",), "status 3", "os._exit(3)", ""),
+    "writes": (("failed",), "Permission denied", "open({mark!r}, 'w')\nreturn sdpa(q, k, v)", ""),
+    "network": (("failed",), "not permitted", "import socket\nsocket.socket()\nreturn sdpa(q, k, v)", ""),
+    "shape": (("failed",), "its output is (2, 2, 256, 64)", "return sdpa(q, k, v)[:, :2]", ""),
+    "raises": (("failed",), "line 6: ValueError: no", "return q", "raise ValueError('no')"),
+}
+
+
+class Judge(unittest.TestCase):
+    def test_all(self):
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder)
+            (base / "solutions").mkdir()
+            (base / "task.py").write_text(TASK)
+            mark = base / "mark"
+            for name, (_, _, body, top) in SOLUTIONS.items():
+                lines = body.replace("{mark!r}", repr(str(mark))).strip().splitlines()
+                text = HEAD.format(top=top, body="".join(f"        {line}\n" for line in lines))
+                (base / "solutions" / f"{name}.py").write_text(text)
+            command = [HEED, "suite", "judge", str(base / "solutions"), "--tasks", str(base / "task.py"), "--device",
+                       "cpu", "--seconds", "15", "--json"]
+            variables = dict(os.environ, HEED_PYTHON=sys.executable)
+            done = subprocess.run(command, capture_output=True, text=True, env=variables)
+            answer = json.loads(done.stdout)
+            if done.returncode == 3 and "sandbox" in done.stderr:
+                self.skipTest(done.stderr)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            for row in answer["solutions"]:
+                judged, evidence, _, _ = SOLUTIONS[row["solution"][:-3]]
+                with self.subTest(row["solution"]):
+                    self.assertIn(row["judged"], judged, row)
+                    self.assertIn(evidence, row["evidence"])
+            self.assertEqual(len(answer["solutions"]), len(SOLUTIONS))
+            self.assertFalse(mark.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
