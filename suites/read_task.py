@@ -17,7 +17,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from abstract import CannotTell, Opaque, Tensor  # noqa: E402
+from abstract import CannotTell, Opaque, Tensor, like  # noqa: E402
 from interpret import Class, Instance, Interpreter  # noqa: E402
 from operations import Library  # noqa: E402
 from rewrite import rewrite  # noqa: E402
@@ -73,7 +73,11 @@ def follow(tree):
 def run_model(interpreter, model, inputs):
     if not isinstance(model, Instance):
         raise CannotTell("Model is no module")
-    inputs = [x if isinstance(x, (Tensor, int, float, bool, str, list, tuple)) else Opaque("an input") for x in inputs]
+    plain_kinds = (int, float, bool, str, list, tuple)
+    inputs = [
+        like(x, factor=1.0, fact=None) if isinstance(x, Tensor) else x if isinstance(x, plain_kinds) else Opaque("an input")
+        for x in inputs
+    ]
     forward = model.of.find("forward")
     if forward is None:
         raise CannotTell("Model has no forward()")

@@ -27,17 +27,18 @@ static const struct {
 
 const char *lab_export_form_name(lab_export_form form)
 {
-    return form == LAB_EXPORT_KERNEL ? "kernel" : "library";
+    return form == LAB_EXPORT_KERNEL ? "kernel" : form == LAB_EXPORT_CU ? "cu" : "library";
 }
 
 void lab_export_name(const lab_task *task, const lab_export *how, char *name, size_t size)
 {
     const char *form = lab_export_form_name(how->form), *type = types[how->products].word;
+    const char *ending = how->form == LAB_EXPORT_CU ? "cu" : "py";
     if (task->level > 0)
-        snprintf(name, size, "level_%d_problem_%d_heed_%s_%s.py", task->level, task->number, form,
-                 type);
+        snprintf(name, size, "level_%d_problem_%d_heed_%s_%s.%s", task->level, task->number, form,
+                 type, ending);
     else
-        snprintf(name, size, "%s_heed_%s_%s.py", task->name, form, type);
+        snprintf(name, size, "%s_heed_%s_%s.%s", task->name, form, type, ending);
 }
 
 /* ---- The task ---- */
@@ -194,14 +195,46 @@ static heed_status put_kernel(FILE *out, const parts *it)
     return HEED_OK;
 }
 
+static heed_status put_cu(FILE *out, const parts *it)
+{
+    static const char *const torch_kinds[] = { "kFloat32", "kHalf", "kBFloat16" };
+    heed_cuda_facts facts;
+    char arch[16];
+    heed_status status = find_kernel(it, &facts);
+    char *source = status == HEED_OK
+                       ? lab_launch_source(&facts, &it->problem, it->how->gpu, &status, it->error)
+                       : NULL;
+    if (!source)
+        return status;
+    snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts.name);
+    snprintf(arch, sizeof arch, "%d.%d%s", it->how->gpu->arch / 10, it->how->gpu->arch % 10,
+             facts.launch.mapped ? "a" : "");
+    const lab_place places[] = {
+        { "TASK", it->label },
+        { "SPEC", it->solution->spec },
+        { "KERNEL", facts.name },
+        { "GPU", it->how->gpu->name },
+        { "ARCH", arch },
+        { "SOURCE", source },
+        { "KIND", torch_kinds[it->problem.type] },
+    };
+    lab_fill(out, lab_text_forward(), places, sizeof places / sizeof *places);
+    free(source);
+    return HEED_OK;
+}
+
 static heed_status put(const parts *it)
 {
     size_t size = 0;
     FILE *out = open_memstream(&it->solution->text, &size);
     if (!out)
         return lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");
-    heed_status status = it->how->form == LAB_EXPORT_KERNEL ? put_kernel(out, it)
-                                                            : put_library(out, it);
+    heed_status (*const writers[])(FILE *, const parts *) = {
+        [LAB_EXPORT_KERNEL] = put_kernel,
+        [LAB_EXPORT_LIBRARY] = put_library,
+        [LAB_EXPORT_CU] = put_cu,
+    };
+    heed_status status = writers[it->how->form](out, it);
     if (fclose(out) != 0 && status == HEED_OK)
         status = lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");
     if (status == HEED_OK)

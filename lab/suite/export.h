@@ -16,10 +16,11 @@
 
 typedef enum lab_export_form {
     LAB_EXPORT_KERNEL,
-    LAB_EXPORT_LIBRARY
+    LAB_EXPORT_LIBRARY,
+    LAB_EXPORT_CU /* the kernel alone, as robust-kbench wants it: one .cu file with forward() */
 } lab_export_form;
 
-/* lab_export_form_name() returns "kernel" or "library". */
+/* lab_export_form_name() returns "kernel", "library" or "cu". */
 const char *lab_export_form_name(lab_export_form form);
 
 typedef struct lab_export {

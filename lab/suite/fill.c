@@ -12,6 +12,7 @@
 LAB_EMBED(lab_suite_library, HEED_SUITE_TEXTS "/library.py");
 LAB_EMBED(lab_suite_kernel, HEED_SUITE_TEXTS "/kernel.py");
 LAB_EMBED(lab_suite_multihead, HEED_SUITE_TEXTS "/multihead.py");
+LAB_EMBED(lab_suite_forward, HEED_SUITE_TEXTS "/forward.cu");
 LAB_EMBED(lab_suite_launch, HEED_SUITE_TEXTS "/launch.cu");
 LAB_EMBED(lab_suite_maps, HEED_SUITE_TEXTS "/maps.cu");
 
@@ -33,6 +34,11 @@ const char *lab_text_multihead(void)
 const char *lab_text_launch(void)
 {
     return lab_suite_launch;
+}
+
+const char *lab_text_forward(void)
+{
+    return lab_suite_forward;
 }
 
 const char *lab_text_maps(void)

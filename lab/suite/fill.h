@@ -21,6 +21,7 @@ const char *lab_text_library(void);
 const char *lab_text_kernel(void);
 const char *lab_text_multihead(void);
 const char *lab_text_launch(void);
+const char *lab_text_forward(void);
 const char *lab_text_maps(void);
 
 #endif /* LAB_FILL_H */

@@ -42,7 +42,7 @@ static const char *machine_at(size_t index)
 }
 
 static const char *const types[] = { "f16", "bf16", "f32", NULL };
-static const char *const forms[] = { "both", "kernel", "library", NULL };
+static const char *const forms[] = { "both", "kernel", "library", "cu", NULL };
 
 static const cli_option options[] = {
     OPT_PATH("out", 'o', "PATH",
@@ -50,8 +50,10 @@ static const cli_option options[] = {
              "[default: .]"),
     OPT_FLAG("all", 0, "Import: also list the tasks without attention, each with its reason"),
     OPT_FLAG("any-version", 0, "Import: read a version of the suite that heed does not know"),
-    OPT_CHOICE("form", 0, "FORM", forms, "both",
-               "Export: a solution that carries a kernel, or one that calls heed's library"),
+    OPT_CHOICE(
+        "form", 0, "FORM", forms, "both",
+        "Export: a solution that carries a kernel, one that calls heed's library, or a .cu file "
+        "for robust-kbench"),
     OPT_CHOICE("products", 0, "TYPE", types, "f16",
                "Export: the type in which tensors of float32 are multiplied; judge: the type of "
                "the tensors, f32 unless it is given"),

@@ -10,15 +10,21 @@
 #include "src/cuda/gpu.h"
 #include "suite.h"
 
-typedef struct export
-{
+/* The choices of --form. */
+enum {
+    FORM_BOTH,
+    FORM_KERNEL,
+    FORM_LIBRARY,
+    FORM_CU
+};
+
+typedef struct exporting {
     const cli_args *args;
     lab_python python;
     lab_suite suite; /* of one task */
     heed_gpu gpu;
     cli_rows rows;
-}
-export;
+} exporting;
 
 static cli_exit write_file(const char *path, const char *text)
 {
@@ -34,7 +40,7 @@ static cli_exit write_file(const char *path, const char *text)
     return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
-static cli_exit export_form(export *it, lab_export_form form)
+static cli_exit export_form(exporting *it, lab_export_form form)
 {
     static const heed_type types[] = { HEED_F16, HEED_BF16, HEED_F32 };
     const char *folder = cli_args_text(it->args, "out");
@@ -62,7 +68,7 @@ static cli_exit export_form(export *it, lab_export_form form)
     return code;
 }
 
-static cli_exit export_all(export *it)
+static cli_exit export_all(exporting *it)
 {
     int wanted = cli_args_choice(it->args, "form");
     lab_error error;
@@ -76,16 +82,18 @@ static cli_exit export_all(export *it)
         return CLI_CORRUPT;
     }
     cli_exit code = CLI_OK;
-    if (wanted != 2)
+    if (wanted == FORM_BOTH || wanted == FORM_KERNEL)
         code = export_form(it, LAB_EXPORT_KERNEL);
-    if (code == CLI_OK && wanted != 1)
+    if (code == CLI_OK && (wanted == FORM_BOTH || wanted == FORM_LIBRARY))
         code = export_form(it, LAB_EXPORT_LIBRARY);
+    if (code == CLI_OK && wanted == FORM_CU)
+        code = export_form(it, LAB_EXPORT_CU);
     return code;
 }
 
 cli_exit suite_export(const cli_args *args)
 {
-    export it = { .args = args };
+    exporting it = { .args = args };
     cli_exit code = suite_name_check(args);
     if (code == CLI_OK)
         code = suite_python(&it.python);

@@ -8,15 +8,15 @@
 #include "cli/base/rows.h"
 #include "suite.h"
 
-typedef struct import {
+typedef struct importing {
     const cli_args *args;
     lab_suite suite;
     int counts[LAB_TASK_KINDS];
     size_t problems; /* in the shape file */
-} import;
+} importing;
 
 /* Kinds that are listed without being asked for. */
-static bool is_shown(const import *it, const lab_task *task)
+static bool is_shown(const importing *it, const lab_task *task)
 {
     return cli_args_flag(it->args, "all") ||
            (task->kind != LAB_TASK_NONE && task->kind != LAB_TASK_OUTSIDE);
@@ -53,7 +53,7 @@ static json_t *json_task(const lab_task *task)
                      "attention_share", cli_json_positive(lab_task_share(task)));
 }
 
-static cli_exit print_json(const import *it)
+static cli_exit print_json(const importing *it)
 {
     json_t *tasks = json_array(), *counts = json_object();
     for (size_t i = 0; i < it->suite.count; i++)
@@ -99,7 +99,7 @@ static void say_task(const lab_task *task)
                task->work[i].kind, task->work[i].operations * 1e-9);
 }
 
-static void say_counts(const import *it)
+static void say_counts(const importing *it)
 {
     char text[256];
     size_t length = 0;
@@ -112,7 +112,7 @@ static void say_counts(const import *it)
                 *it->suite.version ? it->suite.version : "of an unsaid version", text);
 }
 
-static cli_exit print_table(const import *it)
+static cli_exit print_table(const importing *it)
 {
     cli_rows rows = cli_rows_begin(false);
     for (size_t i = 0; i < it->suite.count; i++) {
@@ -147,7 +147,7 @@ static void write_line(lab_output *output, const char *format, ...)
     lab_output_write(output, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
-static void write_task(import *it, lab_output *output, const lab_task *task)
+static void write_task(importing *it, lab_output *output, const lab_task *task)
 {
     char label[160];
     lab_task_label(task, label, sizeof label);
@@ -160,7 +160,7 @@ static void write_task(import *it, lab_output *output, const lab_task *task)
     }
 }
 
-static cli_exit write_shapes(import *it)
+static cli_exit write_shapes(importing *it)
 {
     const char *path = cli_args_text(it->args, "out");
     lab_output output;
@@ -182,7 +182,7 @@ static cli_exit write_shapes(import *it)
 
 /* ---- The whole ---- */
 
-static cli_exit read_suite(import *it)
+static cli_exit read_suite(importing *it)
 {
     lab_python python;
     lab_error error;
@@ -206,7 +206,7 @@ static cli_exit read_suite(import *it)
 
 cli_exit suite_import(const cli_args *args)
 {
-import it = {.args = args };
+    importing it = { .args = args };
     cli_exit code = suite_name_check(args);
     if (code == CLI_OK)
         code = read_suite(&it);
