@@ -39,6 +39,8 @@ def __getattr__(name):
 STUBS = {  # module: files of its stand-in
     "openai": {"__init__.py": EMPTY},
     "anthropic": {"__init__.py": EMPTY},
+    "dotmap": {"__init__.py": EMPTY},
+    "dotenv": {"__init__.py": "def load_dotenv(*args, **words):\n    return None\n"},
     "google.generativeai": {"__init__.py": EMPTY, "types.py": EMPTY},
     "backoff": {"__init__.py": "expo = None\n\ndef on_exception(*args, **words):\n    return lambda f: f\n"},
     "pycuda": {

@@ -279,6 +279,22 @@ static void test_kernels(void **state)
     check_solution(state, "level_1_problem_97_heed_kernel_f16.py", wgmma);
 }
 
+/* The task of integrations/ is one for robust-kbench and for heed's own reader. */
+static void test_robust_kbench(void **state)
+{
+    static const char *const cu[] = { "torch::Tensor forward(torch::Tensor q",
+                                      "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)",
+                                      "TORCH_CUDA_ARCH_LIST=9.0a",
+                                      "b4 h16 s2048 d64 f16 causal",
+                                      "heed_attend<<<",
+                                      NULL };
+    run_heed_must(state, &way,
+                  "heed suite export kernelbench --form cu " HEED_SOURCE_DIR
+                  "/integrations/robust_kbench/tasks/heed_attention/func_forward.py",
+                  0);
+    check_solution(state, "func_forward_heed_cu_f16.cu", cu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +305,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_judge_refusals, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_export, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_kernels, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_robust_kbench, scratch_open, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
