@@ -70,7 +70,7 @@ class ModelNew(nn.Module):
 
 
 def run_filters(job):
-    """What the suite's filters say of the task: true means that they would drop it."""
+    """The verdicts of the suite's filters on the task: true means that they would drop it."""
     from robust_kbench.filter import forward
     from robust_kbench.kernel_task import KernelTask
 
@@ -184,7 +184,7 @@ def judge(args, work):
 
 
 def caught(row):
-    """Who says that a solution is bad: the suite by its correctness, heed by its word."""
+    """Whether each side calls a solution bad: the suite by its correctness, heed by its word."""
     suite, ours = row.get("suite", {}), row.get("heed", {})
     verdict = ((suite.get("correct") or {}).get("summary") or {}).get("correct")
     return {"suite": None if verdict is None else not verdict,

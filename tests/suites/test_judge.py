@@ -52,7 +52,7 @@ if key not in kept:
 return kept[key]
 """
 
-#: name: (words one of which it is judged as, a part of its evidence, the body of forward(), lines ahead of the class)
+#: name: (the words that it may be judged as, a part of its evidence, the body of forward(), lines ahead of the class)
 SOLUTIONS = {
     "honest": (("right",), "kinds of values", "return sdpa(q, k, v)", ""),
     "prints": (("right",), "kinds of values", "print('done')\nos.write(1, b'loaded')\nreturn sdpa(q, k, v)", ""),
