@@ -139,7 +139,7 @@ static const layer layers[] = {
     { "lab/tune/",
       false,
       { "src/device.h", "src/measure.h", "lab/build/", "lab/measure/", "lab/report/format.h",
-        "lab/session/", "lab/sweep/", "lab/tune/" },
+        "lab/search/figures.h", "lab/session/", "lab/sweep/", "lab/tune/" },
       { NULL } },
     { "lab/trial/runner/", true, { "include/", "lab/trial/" }, { NULL } },
     { "lab/trial/runner/runner_cuda",
