@@ -75,7 +75,9 @@ def run_model(interpreter, model, inputs):
         raise CannotTell("Model is no module")
     plain_kinds = (int, float, bool, str, list, tuple)
     inputs = [
-        like(x, factor=1.0, fact=None) if isinstance(x, Tensor) else x if isinstance(x, plain_kinds) else Opaque("an input")
+        like(x, factor=1.0, fact=None)
+        if isinstance(x, Tensor)
+        else x if isinstance(x, plain_kinds) else Opaque("an input")
         for x in inputs
     ]
     forward = model.of.find("forward")
@@ -157,6 +159,13 @@ def is_whole(book):
     )
 
 
+def shapes_of(inputs):
+    """The shapes of inputs that are all tensors of float32; else None."""
+    if not inputs or not all(isinstance(x, Tensor) and x.dtype == "f32" for x in inputs):
+        return None
+    return [list(x.shape) for x in inputs]
+
+
 def plain(values):
     """The arguments of Model, where JSON can say them; else None."""
     try:
@@ -188,6 +197,8 @@ def read(text):
         "beside": beside_of(book),
         "whole": is_whole(book),
         "init": plain(book.init),
+        "inputs": shapes_of(book.inputs),
+        "output": list(book.result.shape) if isinstance(book.result, Tensor) else None,
     }
 
 

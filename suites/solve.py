@@ -46,7 +46,27 @@ class Box:
         import torch
 
         self.torch = torch
-        self.kind = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[CONFIG["type"]]
+        self.kind = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64}[
+            CONFIG["type"]]
+        self.entry = CONFIG.get("entry", "ModelNew")
+        self.values, self.out = [], None
+        if "inputs" in CONFIG:
+            self.be_model()
+        else:
+            self.be_attention()
+        self.model = self.load()
+
+    def be_model(self):
+        """Any model: inputs are float32, outputs float64 in the files, whatever it computes in."""
+        self.shapes, self.o_shape = [tuple(shape) for shape in CONFIG["inputs"]], tuple(CONFIG["output"])
+        self.given_kind, self.made_kind = self.torch.float32, self.torch.float64
+        size = 4 * sum(self.count(shape) for shape in self.shapes)
+        self.given = memoryview(mmap.mmap(3, size, prot=mmap.PROT_READ))
+        self.made = memoryview(mmap.mmap(4, 8 * self.count(self.o_shape) + size))
+
+    def be_attention(self):
+        torch = self.torch
+        self.given_kind = self.made_kind = self.kind
         b, h, g, s, t, d, e = (CONFIG[n] for n in ("batch", "heads_q", "heads_kv", "seq_q", "seq_k", "dim_qk", "dim_v"))
         self.shapes = [(b, h, s, d), (b, g, t, d), (b, g, t, e)]
         self.o_shape = (b, h, s, e)
@@ -54,8 +74,6 @@ class Box:
         sizes = [self.count(shape) * size for shape in self.shapes]
         self.given = memoryview(mmap.mmap(3, sum(sizes), prot=mmap.PROT_READ))
         self.made = memoryview(mmap.mmap(4, self.count(self.o_shape) * size + b * h * s * 4 + sum(sizes)))
-        self.values, self.out = [], None
-        self.model = self.load()
 
     @staticmethod
     def count(shape):
@@ -73,10 +91,10 @@ class Box:
 
         linecache.cache[path] = (len(text), None, text.splitlines(True), path)
         exec(compile(text, path, "exec"), names)
-        if "ModelNew" not in names:
-            raise ValueError("it has no ModelNew")
+        if self.entry not in names:
+            raise ValueError(f"it has no {self.entry}")
         self.torch.manual_seed(42)
-        model = names["ModelNew"](*CONFIG["init"])
+        model = names[self.entry](*CONFIG["init"])
         return model.to(device=CONFIG["device"], dtype=self.kind) if hasattr(model, "to") else model
 
     def wait(self):
@@ -86,9 +104,9 @@ class Box:
     def do_load(self):
         torch, at, self.values = self.torch, 0, []
         for shape in self.shapes:
-            size = self.count(shape) * torch.empty(0, dtype=self.kind).element_size()
-            flat = torch.frombuffer(bytearray(self.given[at : at + size]), dtype=self.kind)
-            self.values.append(flat.reshape(shape).to(CONFIG["device"]))
+            size = self.count(shape) * torch.empty(0, dtype=self.given_kind).element_size()
+            flat = torch.frombuffer(bytearray(self.given[at : at + size]), dtype=self.given_kind)
+            self.values.append(flat.reshape(shape).to(CONFIG["device"], self.kind))
             at += size
         self.out = None
         self.wait()
@@ -115,7 +133,7 @@ class Box:
             made = tuple(o.shape) if torch.is_tensor(o) else type(o).__name__
             answer("failed its output is", made, "and not", self.o_shape)
             return None
-        return self.put(0, o.to(self.kind))
+        return self.put(0, o.to(self.made_kind))
 
     def do_fetch(self):
         if self.fetch() is not None:
@@ -125,9 +143,10 @@ class Box:
         at = self.fetch()
         if at is None:
             return
-        at = self.put(at, self.lse())
+        if "inputs" not in CONFIG:
+            at = self.put(at, self.lse())
         for x in self.values:
-            at = self.put(at, x)
+            at = self.put(at, x.to(self.given_kind))
         answer("brought")
 
     def lse(self):

@@ -223,17 +223,18 @@ static heed_status put_cu(FILE *out, const parts *it)
     return HEED_OK;
 }
 
+static heed_status (*const writers[])(FILE *, const parts *) = {
+    [LAB_EXPORT_KERNEL] = put_kernel,
+    [LAB_EXPORT_LIBRARY] = put_library,
+    [LAB_EXPORT_CU] = put_cu,
+};
+
 static heed_status put(const parts *it)
 {
     size_t size = 0;
     FILE *out = open_memstream(&it->solution->text, &size);
     if (!out)
         return lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");
-    heed_status (*const writers[])(FILE *, const parts *) = {
-        [LAB_EXPORT_KERNEL] = put_kernel,
-        [LAB_EXPORT_LIBRARY] = put_library,
-        [LAB_EXPORT_CU] = put_cu,
-    };
     heed_status status = writers[it->how->form](out, it);
     if (fclose(out) != 0 && status == HEED_OK)
         status = lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");

@@ -14,6 +14,8 @@
 /* Attentions of a task, at most; a model has some kinds of them, in layers. */
 #define ATTENTION_MAX 64
 
+#define ELEMENTS_MAX ((size_t)1 << 40)
+
 char *lab_task_text(const lab_task *task, size_t *size, lab_error *error)
 {
     FILE *file;
@@ -107,12 +109,46 @@ static void take_work(const json_t *list, lab_task *task)
     }
 }
 
+/* The elements of a tensor of the shape @shape, and their number; 0 for none. */
+static size_t elements_of(const json_t *shape)
+{
+    size_t count = json_array_size(shape) > 0 || json_is_array(shape);
+    for (size_t i = 0; i < json_array_size(shape); i++) {
+        json_int_t size = json_integer_value(json_array_get(shape, i));
+        if (size < 1 || __builtin_mul_overflow(count, (size_t)size, &count) || count > ELEMENTS_MAX)
+            return 0;
+    }
+    return count;
+}
+
+static void take_json(const json_t *value, char *text, size_t size)
+{
+    char *all = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    snprintf(text, size, "%s", all && *all == '[' && strlen(all) < size ? all : "");
+    free(all);
+}
+
+/* The shapes of what its model takes and makes. */
+static void take_shapes(const json_t *json, lab_task *task)
+{
+    const json_t *inputs = json_object_get(json, "inputs");
+    const json_t *output = json_object_get(json, "output");
+    bool whole = json_array_size(inputs) > 0 && json_array_size(inputs) <= LAB_TASK_INPUTS;
+    task->output_elements = elements_of(output);
+    for (size_t i = 0; i < json_array_size(inputs) && whole; i++) {
+        task->input_elements[i] = elements_of(json_array_get(inputs, i));
+        whole = task->input_elements[i] > 0;
+    }
+    if (!whole || task->output_elements == 0)
+        return;
+    task->input_count = (int)json_array_size(inputs);
+    take_json(inputs, task->inputs, sizeof task->inputs);
+    take_json(output, task->output, sizeof task->output);
+}
+
 static void take_init(const json_t *json, lab_task *task)
 {
-    char *init = json_dumps(json_object_get(json, "init"), JSON_COMPACT | JSON_ENCODE_ANY);
-    if (init && *init == '[' && strlen(init) < sizeof task->init)
-        snprintf(task->init, sizeof task->init, "%s", init);
-    free(init);
+    take_json(json_object_get(json, "init"), task->init, sizeof task->init);
 }
 
 /* A task whose attentions are all refused has the reason of the first one. */
@@ -140,6 +176,7 @@ static heed_status take_answer(const json_t *json, lab_task *task, lab_error *er
     take_work(json_object_get(json, "beside"), task);
     task->whole = json_is_true(json_object_get(json, "whole"));
     take_init(json, task);
+    take_shapes(json, task);
     count = count < ATTENTION_MAX ? count : ATTENTION_MAX;
     task->attention = calloc(count + 1, sizeof *task->attention);
     if (!task->attention)

@@ -41,6 +41,7 @@ const char *lab_task_kind_name(lab_task_kind kind);
 #define LAB_TASK_TEXT 400
 #define LAB_TASK_NOTES 4
 #define LAB_TASK_WORKS 4
+#define LAB_TASK_INPUTS 8
 
 /* An attention in a task, and others that are equal. */
 typedef struct lab_task_attention {
@@ -75,6 +76,10 @@ typedef struct lab_task {
     bool whole;     /* it is nothing but one attention of its inputs Q, K and V, [batch, heads, seq,
                        dim] */
     char init[512]; /* the arguments of its model as JSON; "": they are not plain, or too long */
+    char inputs[512]; /* the shapes of its inputs as JSON, if all are tensors of float32; else "" */
+    char output[128]; /* the shape of its output; "": it is no tensor, or was not followed to it */
+    size_t input_elements[LAB_TASK_INPUTS], output_elements;
+    int input_count;
 } lab_task;
 
 typedef struct lab_suite {

@@ -183,19 +183,14 @@ static void test_judge_refusals(void **state)
         { "judge solutions --tasks nowhere", 3, { "nowhere" } },
         { "judge solutions --tasks suite --device cpu --json",
           0,
-          { "its name says no task", "only tasks of Q, K and V alone are judged",
-            "dim_qk is 4096" } },
+          { "its name says no task", "ReLU stands where a softmax would", "dim_qk is 4096" } },
     };
     static const char *const none[] = { NULL };
     char path[SCRATCH_PATH_SIZE];
     make_suite(state, "0.2.0.dev0");
-    scratch_text_write(state, "suite/KernelBench/level3/44_Inside.py",
-                       TASK("        return 2 * F.scaled_dot_product_attention(q, k, v) @ k\n",
-                            "torch.rand(2, 4, 32, 32), torch.rand(2, 4, 32, 32), "
-                            "torch.rand(2, 4, 32, 32)"));
     mkdir(scratch_path(state, "solutions", path), 0777);
     scratch_text_write(state, "solutions/mine.py", "raise SystemExit");
-    scratch_text_write(state, "solutions/level_3_problem_44_sample_0_kernel.py", "");
+    scratch_text_write(state, "solutions/level_3_problem_50_sample_0_kernel.py", "");
     scratch_text_write(state, "solutions/level_1_problem_5_sample_0_kernel.py", "");
     run_heed_cases(state, &way, "suite", cases, sizeof cases / sizeof *cases, none);
 }

@@ -74,7 +74,72 @@ SOLUTIONS = {
 }
 
 
+#: The same for a task whose attention is inside a model: q, k and v are there.
+MODEL = """
+import os, time, torch
+import torch.nn as nn
+import torch.nn.functional as F
+kept = {{}}
+def attend(q, k, v):
+{body}
+
+class {name}(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.qkv, self.out, self.heads = nn.Linear(width, 3 * width), nn.Linear(width, width), heads
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        y = attend(q, k, v)
+        return self.out(y.transpose(1, 2).reshape(b, t, c))
+
+def get_inputs():
+    return [torch.rand(2, 64, 96)]
+def get_init_inputs():
+    return [96, 4]
+"""
+PLAIN = "return torch.softmax(q @ k.transpose(-2, -1) / 24 ** 0.5, -1) @ v"
+MODELS = {
+    "honest": (("right",), "kinds of values", "return F.scaled_dot_product_attention(q, k, v)"),
+    "rounds": (
+        ("inexact",), "relative error",
+        "q, k, v = q.bfloat16(), k.bfloat16(), v.bfloat16()\n" + PLAIN.replace("return ", "return (") + ").float()"),
+    "mean_of_v": (("wrong",), "relative error", "return v.mean(2, keepdim=True).expand_as(q)"),
+    "half_logits": (("wrong",), "relative error", PLAIN.replace("24 **", "96 **")),
+    "keeps_first": (("cheats",), "in call 2", "return kept.setdefault(0, F.scaled_dot_product_attention(q, k, v))"),
+    "hangs": (("failed",), "was not done in time", "while True: q = q + 1"),
+}
+
+
 class Judge(unittest.TestCase):
+    def judge(self, base, solutions):
+        """Exit status and answer of heed, of which every row is compared."""
+        command = [HEED, "suite", "judge", str(base / "solutions"), "--tasks", str(base / "task.py"), "--device", "cpu",
+                   "--seconds", "15", "--json"]
+        variables = dict(os.environ, HEED_PYTHON=sys.executable)
+        done = subprocess.run(command, capture_output=True, text=True, env=variables)
+        if done.returncode == 3 and "sandbox" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        rows = json.loads(done.stdout)["solutions"]
+        for row in rows:
+            judged, evidence = solutions[row["solution"][:-3]][:2]
+            with self.subTest(row["solution"]):
+                self.assertIn(row["judged"], judged, row)
+                self.assertIn(evidence, row["evidence"])
+        self.assertEqual(len(rows), len(solutions))
+
+    def test_models(self):
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder)
+            (base / "solutions").mkdir()
+            (base / "task.py").write_text(MODEL.format(name="Model", body=f"    {PLAIN}"))
+            for name, (_, _, body) in MODELS.items():
+                lines = "".join(f"    {line}\n" for line in body.splitlines())
+                (base / "solutions" / f"{name}.py").write_text(MODEL.format(name="ModelNew", body=lines))
+            self.judge(base, MODELS)
+
     def test_all(self):
         with tempfile.TemporaryDirectory() as folder:
             base = pathlib.Path(folder)
@@ -85,20 +150,7 @@ class Judge(unittest.TestCase):
                 lines = body.replace("{mark!r}", repr(str(mark))).strip().splitlines()
                 text = HEAD.format(top=top, body="".join(f"        {line}\n" for line in lines))
                 (base / "solutions" / f"{name}.py").write_text(text)
-            command = [HEED, "suite", "judge", str(base / "solutions"), "--tasks", str(base / "task.py"), "--device",
-                       "cpu", "--seconds", "15", "--json"]
-            variables = dict(os.environ, HEED_PYTHON=sys.executable)
-            done = subprocess.run(command, capture_output=True, text=True, env=variables)
-            answer = json.loads(done.stdout)
-            if done.returncode == 3 and "sandbox" in done.stderr:
-                self.skipTest(done.stderr)
-            self.assertEqual(done.returncode, 1, done.stderr)
-            for row in answer["solutions"]:
-                judged, evidence, _, _ = SOLUTIONS[row["solution"][:-3]]
-                with self.subTest(row["solution"]):
-                    self.assertIn(row["judged"], judged, row)
-                    self.assertIn(evidence, row["evidence"])
-            self.assertEqual(len(answer["solutions"]), len(SOLUTIONS))
+            self.judge(base, SOLUTIONS)
             self.assertFalse(mark.exists())
 
 

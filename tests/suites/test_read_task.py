@@ -72,8 +72,10 @@ class Tasks(unittest.TestCase):
                 self.assertNotIn("get_inputs", answer["model"])
 
     def test_what_cannot_be_rewritten(self):
-        for name, words in (("relu", "no attention"), ("sdpa", "not written out"), ("learned_bias", "learned bias"), ("einsum", "einsum()"),
-                            ("batch_for_sequence", "inside nn.TransformerEncoderLayer"), ("syntax", "no Python")):
+        cases = (("relu", "no attention"), ("sdpa", "not written out"), ("learned_bias", "learned bias"),
+                 ("einsum", "einsum()"), ("batch_for_sequence", "inside nn.TransformerEncoderLayer"),
+                 ("syntax", "no Python"))
+        for name, words in cases:
             with self.subTest(name):
                 self.assertIn(words, read_task.answer_of("rewrite", TASKS[name][0].encode()).get("refused", ""))
 

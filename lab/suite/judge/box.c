@@ -33,7 +33,8 @@ struct lab_box {
     char folder[LAB_FOLDER_SIZE];
     lab_host host;
     lab_arena inputs, outputs;
-    size_t sizes[3]; /* of Q, K and V */
+    size_t sizes[LAB_TASK_INPUTS]; /* of Q, K and V, or of the inputs of a model */
+    int count;
     size_t o_size, lse_size;
     lab_trial_outcome outcome; /* of the last request, or the first failure */
 };
@@ -66,7 +67,8 @@ static void make_environment(const lab_box *box, variables *all)
                                         "CUDA_VISIBLE_DEVICES",
                                         "NVIDIA_VISIBLE_DEVICES",
                                         "TORCH_CUDA_ARCH_LIST",
-                                        "PYTHONPATH" };
+                                        "PYTHONPATH",
+                                        "HEED_LIBRARY" };
     static const char *const own[] = { "HOME",
                                        "TMPDIR",
                                        "TORCH_EXTENSIONS_DIR",
@@ -96,6 +98,15 @@ static bool make_sandbox(const lab_box *box, lab_sandbox *sandbox)
 static void print_config(const lab_box *box, char *text, size_t size)
 {
     const heed_problem *p = &box->problem;
+    const lab_box_command *c = &box->command;
+    if (c->model) {
+        snprintf(text, size,
+                 "{\"inputs\": %s, \"output\": %s, \"type\": \"%s\", \"entry\": \"%s\", "
+                 "\"device\": \"%s\", \"init\": %s}",
+                 c->model->inputs, c->model->output, c->precise ? "f64" : "f32", c->entry,
+                 c->device, c->init);
+        return;
+    }
     snprintf(text, size,
              "{\"batch\": %lld, \"heads_q\": %lld, \"heads_kv\": %lld, \"seq_q\": %lld, "
              "\"seq_k\": %lld, \"dim_qk\": %lld, \"dim_v\": %lld, \"type\": \"%s\", "
@@ -109,16 +120,17 @@ static void print_config(const lab_box *box, char *text, size_t size)
 /* Starts it. Returns an errno value. */
 static int start(lab_box *box)
 {
-    char script[2 * PATH_MAX], config[CONFIG_SIZE];
+    char script[2 * PATH_MAX], config[CONFIG_SIZE], solution[PATH_MAX];
     lab_sandbox sandbox;
+    if (!realpath(box->command.solution, solution)) /* it works in another folder */
+        return errno;
     variables *all = calloc(1, sizeof *all);
     if (!all)
         return ENOMEM;
     make_environment(box, all);
     print_config(box, config, sizeof config);
     snprintf(script, sizeof script, "%s/solve.py", box->command.python->readers);
-    const char *const arguments[] = { box->command.python->asked, script, box->command.solution,
-                                      config, NULL };
+    const char *const arguments[] = { box->command.python->asked, script, solution, config, NULL };
     int error = make_sandbox(box, &sandbox) ? 0 : errno;
     const lab_process_command command = { .path = box->command.python->asked,
                                           .arguments = arguments,
@@ -205,20 +217,37 @@ static size_t bytes_of(const heed_problem *p, int64_t heads, int64_t seq, int64_
     return (size_t)(p->batch * heads * seq * dim) * heed_type_size(p->type);
 }
 
-/* Makes the files that both sides see. */
-static bool make_files(lab_box *box)
+static void size_problem(lab_box *box, const heed_problem *p)
 {
-    const heed_problem *p = &box->problem;
+    box->count = 3;
     box->sizes[0] = bytes_of(p, p->heads_q, p->seq_q, p->dim_qk);
     box->sizes[1] = bytes_of(p, p->heads_kv, p->seq_k, p->dim_qk);
     box->sizes[2] = bytes_of(p, p->heads_kv, p->seq_k, p->dim_v);
     box->o_size = bytes_of(p, p->heads_q, p->seq_q, p->dim_v);
     box->lse_size = (size_t)(p->batch * p->heads_q * p->seq_q) * sizeof(float);
-    size_t all = box->sizes[0] + box->sizes[1] + box->sizes[2];
+}
+
+static void size_model(lab_box *box, const lab_task *task)
+{
+    box->count = task->input_count;
+    for (int i = 0; i < box->count; i++)
+        box->sizes[i] = task->input_elements[i] * sizeof(float);
+    box->o_size = task->output_elements * sizeof(double);
+}
+
+/* Makes the files that both sides see. */
+static bool make_files(lab_box *box)
+{
+    size_t all = 0;
+    if (box->command.model)
+        size_model(box, box->command.model);
+    else
+        size_problem(box, &box->problem);
+    for (int i = 0; i < box->count; i++)
+        all += box->sizes[i];
     return lab_arena_create(&box->inputs, all, true) &&
            lab_arena_create(&box->outputs, box->o_size + box->lse_size + all, false);
 }
-
 static bool load(lab_box *box, lab_trial_outcome *outcome)
 {
     double seconds = box->command.load_seconds > 0 ? box->command.load_seconds : LOAD_SECONDS;
@@ -250,7 +279,8 @@ bool lab_box_open(lab_box **result, const lab_box_command *command, lab_trial_ou
     box->command = *command;
     box->problem = command->problem;
     box->inputs.fd = box->outputs.fd = -1;
-    heed_problem_print(&box->problem, box->spec, sizeof box->spec);
+    if (!command->model)
+        heed_problem_print(&box->problem, box->spec, sizeof box->spec);
     lab_host_clear(&box->host, command->interrupted);
     if (load(box, outcome)) {
         *result = box;
@@ -379,6 +409,21 @@ bool lab_box_time(lab_box *box, const lab_values *values, double *seconds)
 {
     give(box, values->block);
     return ask(box, "load", call_seconds(box), "loaded", NULL) && time_call(box, seconds);
+}
+
+bool lab_box_call(lab_box *box, const float *const *inputs, double *seconds, bool *changed)
+{
+    size_t at = 0;
+    *changed = false;
+    for (int i = 0; i < box->count; i++) {
+        memcpy(box->inputs.map + at, inputs[i], box->sizes[i]);
+        at += box->sizes[i];
+    }
+    if (!ask(box, "load", call_seconds(box), "loaded", NULL) || !time_call(box, seconds) ||
+        !ask(box, "bring", call_seconds(box), "brought", NULL))
+        return false;
+    *changed = memcmp(box->outputs.map + box->o_size, box->inputs.map, at) != 0;
+    return true;
 }
 
 bool lab_box_repeat(lab_box *box, int calls, double *claimed, double *seconds)

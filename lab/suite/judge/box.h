@@ -12,18 +12,22 @@
 
 #include "heed.h"
 #include "lab/suite/python.h"
+#include "lab/suite/suite.h"
 #include "lab/trial/verdict.h"
 #include "lab/verify/check.h"
 
 typedef struct lab_box_command {
     const lab_python *python;
-    const char *solution;      /* the file */
-    const char *init;          /* the arguments of its model as JSON */
-    const char *device;        /* torch's name: "cpu", "cuda:0" */
-    heed_problem problem;      /* normalized, dense as [batch, heads, seq, dim] */
-    double load_seconds;       /* that loading and compiling may take; 0: 600 */
-    double call_seconds;       /* and a request; 0: 60 */
-    bool unsafe;               /* run it also where the system cannot hold it */
+    const char *solution;  /* the file */
+    const char *init;      /* the arguments of its model as JSON */
+    const char *device;    /* torch's name: "cpu", "cuda:0" */
+    heed_problem problem;  /* normalized, dense as [batch, heads, seq, dim]; or, if there is ... */
+    const lab_task *model; /* ... this, any model: of what it takes and makes */
+    const char *entry;     /* then: the class, "ModelNew" or "Model", ... */
+    bool precise;          /* ... which computes in float64 */
+    double load_seconds;   /* that loading and compiling may take; 0: 600 */
+    double call_seconds;   /* and a request; 0: 60 */
+    bool unsafe;           /* run it also where the system cannot hold it */
     bool (*interrupted)(void); /* asked every 0.1 s; may be NULL */
 } lab_box_command;
 
@@ -46,6 +50,10 @@ const lab_trial_outcome *lab_box_outcome(const lab_box *box);
  * output is then lab_box_output(). */
 bool lab_box_time(lab_box *box, const lab_values *values, double *seconds);
 const void *lab_box_output(const lab_box *box);
+
+/* lab_box_call() does so for a model, whose inputs are in float32 and whose output is then doubles;
+ * *@changed says whether it left other inputs. */
+bool lab_box_call(lab_box *box, const float *const *inputs, double *seconds, bool *changed);
 
 /* lab_box_repeat() asks for @calls calls on the tensors that are there, timed as suites do: in the
  * process, by its own clock. *@claimed becomes the mean that the process says, *@seconds that of

@@ -3,6 +3,8 @@
  */
 #include "lab/suite/judge/judge.h"
 
+#include "lab/suite/judge/model.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,16 +273,18 @@ static bool find_problem(judge *it, const lab_task *task)
     const char *why = NULL;
     if (task->kind != LAB_TASK_ATTENTION)
         why = *task->reason ? task->reason : "the task has no attention";
-    else if (!task->whole)
-        why = "its attention is inside a model: only tasks of Q, K and V alone are judged";
     else if (!*task->init)
         why = "the arguments of its model are not plain";
+    else if (!task->whole && task->input_count == 0)
+        why = "its model takes or makes something else than tensors of float32";
     if (!why && heed_problem_parse(&own, task->attention[0].spec) != HEED_OK)
         why = "its problem cannot be read";
     if (why) {
         decide(it, LAB_JUDGED_NOT, "%s", why);
         return false;
     }
+    if (!task->whole)
+        return true;
     own.type = own.type == HEED_F32 ? it->how->type : own.type;
     return heed_problem_normalize(&it->problem, &own) == HEED_OK;
 }
@@ -294,6 +298,8 @@ heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const
     *judgement = (lab_judgement){ .judged = LAB_JUDGED_NOT, .error = -1 };
     if (!find_problem(&it, task))
         return HEED_OK;
+    if (!task->whole)
+        return lab_model_judge(judgement, path, task, how, error);
     const lab_box_command command = { .python = how->python,
                                       .solution = path,
                                       .init = task->init,
