@@ -16,8 +16,9 @@
 #define ALLOWED_TIMES 4
 #define ALLOWED_LEAST 1e-6
 
-/* Relative errors up to here are those of products in 16 bits. */
-#define INEXACT_MOST 0x1p-6
+/* Errors up to so many times those allowed are those of products in 16 bits: the model's own in
+ * float32 says how much the values magnify a rounding. */
+#define INEXACT_MOST 16384.0
 
 #define SLOWER 1.5
 #define SLOWER_SECONDS 3e-4
@@ -170,7 +171,7 @@ static bool compare(models *it, size_t kind, int round)
         return true;
     snprintf(it->judgement->gate, sizeof it->judgement->gate, "error");
     snprintf(it->judgement->values, sizeof it->judgement->values, "%s", kinds[kind].name);
-    it->inexact = error <= INEXACT_MOST;
+    it->inexact = error <= INEXACT_MOST * allowed;
     decide(it,
            it->inexact ? LAB_JUDGED_INEXACT
            : round > 0 ? LAB_JUDGED_CHEATS
