@@ -96,7 +96,8 @@ def main():
     args, own = parse(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         answer = pathlib.Path(folder) / "figures.json"
-        words = ["--op", "flash_attention", "--only", args.only, "--baseline", args.baseline, "--metrics", METRICS, *own]
+        words = ["--op", "flash_attention", "--only", args.only, "--baseline", args.baseline,
+                 "--metrics", METRICS, *own]
         environment = dict(os.environ)
         if args.library:
             environment["HEED_LIBRARY"] = str(args.library.resolve())

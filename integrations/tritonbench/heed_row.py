@@ -13,7 +13,7 @@ OPERATOR = "flash_attention"
 
 
 def row(self, q, k, v):
-    """What tritonbench times: a call of heed's Python package, as a program makes it, on torch's current stream."""
+    """Returns a call of heed's Python package, as a program makes it, on torch's current stream."""
     q, k, v = (x.detach() for x in (q, k, v))
     causal = "top-left" if self.causal else False  # as the operator's own rows have it, where lengths differ
     return lambda: heed.attention(q, k, v, causal=causal, scale=self.sm_scale, layout="bhsd")

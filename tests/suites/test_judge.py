@@ -108,6 +108,10 @@ MODELS = {
     "mean_of_v": (("wrong",), "relative error", "return v.mean(2, keepdim=True).expand_as(q)"),
     "half_logits": (("wrong",), "relative error", PLAIN.replace("24 **", "96 **")),
     "keeps_first": (("cheats",), "in call 2", "return kept.setdefault(0, F.scaled_dot_product_attention(q, k, v))"),
+    "keeps_by_values": (
+        ("measured",), "has seen before",
+        "key = q.sum().item()\nif key not in kept:\n    time.sleep(0.02)\n"
+        "    kept[key] = F.scaled_dot_product_attention(q, k, v)\nreturn kept[key]"),
     "hangs": (("failed",), "was not done in time", "while True: q = q + 1"),
 }
 

@@ -4,6 +4,7 @@
 #include "lab/suite/judge/judge.h"
 
 #include "lab/suite/judge/model.h"
+#include "lab/suite/judge/times.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,17 +19,7 @@
  * error allowed in float32, a wrong scale and a mean of V to 170000 and more. */
 #define INEXACT_MOST 16384.0
 
-/* Calls on other tensors are slower if even the fastest takes so many times as long as those on the
- * same ones do on average, and so much longer. */
-#define SLOWER 1.5
-#define SLOWER_SECONDS 3e-4
-
-/* A process lies about its time if more than half of it is missing, and more than asking takes. */
-#define MISSING 0.5
-#define MISSING_SECONDS 0.05
-
 #define ROUNDS 9
-#define REPEATS 20
 #define ROWS_WORK ((int64_t)1 << 22)
 #define ROWS_LEAST 8
 
@@ -232,19 +223,9 @@ static bool time_once(judge *it, int round, double *seconds, heed_status *status
 /* Judges by the times. */
 static void compare_times(judge *it)
 {
-    const lab_judgement *j = it->judgement;
-    double missing = j->repeated - j->claimed;
-    if (missing > MISSING * j->repeated && missing * REPEATS > MISSING_SECONDS)
-        decide(it, LAB_JUDGED_CHEATS,
-               "its process says %.3g ms a call, and the same calls took %.3g ms each",
-               j->claimed * 1e3, j->repeated * 1e3);
-    else if (j->fresh > SLOWER * j->claimed && j->fresh - j->claimed > SLOWER_SECONDS)
-        decide(it, LAB_JUDGED_MEASURED,
-               "%.3g ms a call on tensors that it has seen before, %.3g ms on others",
-               j->claimed * 1e3, j->fresh * 1e3);
-    else if (!it->inexact)
+    if (lab_times_judge(it->judgement, 0) && !it->inexact)
         decide(it, LAB_JUDGED_RIGHT, "passes %zu kinds of values; %.3g ms a call", KINDS,
-               j->fresh * 1e3);
+               it->judgement->fresh * 1e3);
 }
 
 static heed_status time_it(judge *it)
@@ -257,7 +238,7 @@ static heed_status time_it(judge *it)
         if (i == 0 || seconds < it->judgement->fresh)
             it->judgement->fresh = seconds;
     }
-    if (lab_box_repeat(it->box, REPEATS, &it->judgement->claimed, &it->judgement->repeated))
+    if (lab_box_repeat(it->box, LAB_TIMES_CALLS, &it->judgement->claimed, &it->judgement->repeated))
         compare_times(it);
     else
         decide_failed(it, lab_box_outcome(it->box));

@@ -3,11 +3,14 @@
  */
 #include "lab/suite/judge/model.h"
 
+#include "lab/suite/judge/times.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lab/tensor/random.h"
 
@@ -20,12 +23,13 @@
  * float32 says how much the values magnify a rounding. */
 #define INEXACT_MOST 16384.0
 
-#define SLOWER 1.5
-#define SLOWER_SECONDS 3e-4
-#define MISSING 0.5
-#define MISSING_SECONDS 0.05
-#define REPEATS 20
 #define ROUNDS 3 /* with each kind of values */
+
+/* Idle threads of a model have been seen to wake up that late. */
+#define COLD_LEAST 2e-3
+
+/* Before a call that is timed: threads of the other boxes spin on for some milliseconds. */
+#define PAUSE_NANOSECONDS 30000000
 
 /* Kinds of values: those of the suite; of both signs; and such that one key has most of the weight.
  */
@@ -49,6 +53,7 @@ typedef struct models {
     lab_box *box[BOXES];
     float *inputs[LAB_TASK_INPUTS];
     double *expected;
+    double fresh; /* least seconds of a call of the task's own model, on new values */
     bool inexact;
 } models;
 
@@ -124,7 +129,7 @@ static void draw(models *it, size_t kind, int round)
     const double range = kinds[kind].most - kinds[kind].least;
     for (int i = 0; i < it->task->input_count; i++) {
         uint64_t stream = lab_random_stream(it->how->seed,
-                                            1000 * kind + 100 * (uint64_t)round + (uint64_t)i);
+                                            10000 * kind + 100 * (uint64_t)round + (uint64_t)i);
         for (size_t j = 0; j < it->task->input_elements[i]; j++)
             it->inputs[i][j] = (float)(kinds[kind].least +
                                        range * (double)lab_random_below(stream, j, 1 << 20) /
@@ -133,6 +138,11 @@ static void draw(models *it, size_t kind, int round)
 }
 
 /* ---- Calls ---- */
+
+static void rest(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NANOSECONDS }, NULL);
+}
 
 static bool call(models *it, int which, double *seconds)
 {
@@ -159,10 +169,20 @@ static double error_of(const models *it, int which)
     return all > 0 ? sqrt(sum / all) : sqrt(sum);
 }
 
-/* Compares the output of the solution. False if that decides: one that was right on the first
- * values of a kind and is wrong on others of the same kind keeps something. */
+/* Compares the output of the solution with what the task's own model makes of the same inputs.
+ * False if that decides: one that was right on the first values of a kind and is wrong on others of
+ * the same kind keeps something. */
 static bool compare(models *it, size_t kind, int round)
 {
+    double unused, seconds = 0;
+    if (!call(it, DOUBLE, &unused))
+        return false;
+    rest();
+    if (!call(it, SINGLE, &seconds))
+        return false;
+    it->fresh = it->fresh > 0 ? fmin(it->fresh, seconds) : seconds;
+    memcpy(it->expected, lab_box_output(it->box[DOUBLE]),
+           it->task->output_elements * sizeof *it->expected);
     double allowed = fmax(ALLOWED_TIMES * error_of(it, SINGLE), ALLOWED_LEAST);
     double error = error_of(it, SOLUTION);
     if (!(error / allowed <= it->judgement->error))
@@ -183,14 +203,11 @@ static bool compare(models *it, size_t kind, int round)
 
 static bool call_all(models *it)
 {
-    double seconds = 0, unused;
+    double seconds = 0;
     for (size_t kind = 0; kind < KINDS; kind++)
         for (int round = 0; round < ROUNDS; round++) {
             draw(it, kind, round);
-            if (!call(it, DOUBLE, &unused) || !call(it, SINGLE, &unused))
-                return false;
-            memcpy(it->expected, lab_box_output(it->box[DOUBLE]),
-                   it->task->output_elements * sizeof *it->expected);
+            rest();
             if (!call(it, SOLUTION, &seconds) || !compare(it, kind, round))
                 return false;
             if (it->judgement->fresh == 0 || seconds < it->judgement->fresh)
@@ -202,20 +219,17 @@ static bool call_all(models *it)
 static void judge_times(models *it)
 {
     lab_judgement *j = it->judgement;
-    if (!lab_box_repeat(it->box[SOLUTION], REPEATS, &j->claimed, &j->repeated)) {
+    double claimed = 0, repeated = 0;
+    if (!lab_box_repeat(it->box[SINGLE], LAB_TIMES_CALLS, &claimed, &repeated)) {
+        decide_failed(it, SINGLE, lab_box_outcome(it->box[SINGLE]));
+        return;
+    }
+    rest();
+    if (!lab_box_repeat(it->box[SOLUTION], LAB_TIMES_CALLS, &j->claimed, &j->repeated)) {
         decide_failed(it, SOLUTION, lab_box_outcome(it->box[SOLUTION]));
         return;
     }
-    double missing = j->repeated - j->claimed;
-    if (missing > MISSING * j->repeated && missing * REPEATS > MISSING_SECONDS)
-        decide(it, LAB_JUDGED_CHEATS,
-               "its process says %.3g ms a call, and the same calls took %.3g ms each",
-               j->claimed * 1e3, j->repeated * 1e3);
-    else if (j->fresh > SLOWER * j->claimed && j->fresh - j->claimed > SLOWER_SECONDS)
-        decide(it, LAB_JUDGED_MEASURED,
-               "%.3g ms a call on tensors that it has seen before, %.3g ms on others",
-               j->claimed * 1e3, j->fresh * 1e3);
-    else if (!it->inexact)
+    if (lab_times_judge(j, fmax(it->fresh - repeated, COLD_LEAST)) && !it->inexact)
         decide(it, LAB_JUDGED_RIGHT, "as near as the task's own model, on %zu kinds of values",
                KINDS);
 }
