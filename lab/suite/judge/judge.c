@@ -223,7 +223,7 @@ static bool time_once(judge *it, int round, double *seconds, heed_status *status
 /* Judges by the times. */
 static void compare_times(judge *it)
 {
-    if (lab_times_judge(it->judgement, 0) && !it->inexact)
+    if (lab_times_judge(it->judgement, it->how->device, 0) && !it->inexact)
         decide(it, LAB_JUDGED_RIGHT, "passes %zu kinds of values; %.3g ms a call", KINDS,
                it->judgement->fresh * 1e3);
 }
@@ -238,7 +238,7 @@ static heed_status time_it(judge *it)
         if (i == 0 || seconds < it->judgement->fresh)
             it->judgement->fresh = seconds;
     }
-    if (lab_box_repeat(it->box, LAB_TIMES_CALLS, &it->judgement->claimed, &it->judgement->repeated))
+    if (lab_times_repeat(it->box, &it->judgement->claimed, &it->judgement->repeated))
         compare_times(it);
     else
         decide_failed(it, lab_box_outcome(it->box));

@@ -25,9 +25,6 @@
 
 #define ROUNDS 3 /* with each kind of values */
 
-/* Idle threads of a model have been seen to wake up that late. */
-#define COLD_LEAST 2e-3
-
 /* Before a call that is timed: threads of the other boxes spin on for some milliseconds. */
 #define PAUSE_NANOSECONDS 30000000
 
@@ -220,16 +217,16 @@ static void judge_times(models *it)
 {
     lab_judgement *j = it->judgement;
     double claimed = 0, repeated = 0;
-    if (!lab_box_repeat(it->box[SINGLE], LAB_TIMES_CALLS, &claimed, &repeated)) {
+    if (!lab_times_repeat(it->box[SINGLE], &claimed, &repeated)) {
         decide_failed(it, SINGLE, lab_box_outcome(it->box[SINGLE]));
         return;
     }
     rest();
-    if (!lab_box_repeat(it->box[SOLUTION], LAB_TIMES_CALLS, &j->claimed, &j->repeated)) {
+    if (!lab_times_repeat(it->box[SOLUTION], &j->claimed, &j->repeated)) {
         decide_failed(it, SOLUTION, lab_box_outcome(it->box[SOLUTION]));
         return;
     }
-    if (lab_times_judge(j, fmax(it->fresh - repeated, COLD_LEAST)) && !it->inexact)
+    if (lab_times_judge(j, it->how->device, it->fresh - repeated) && !it->inexact)
         decide(it, LAB_JUDGED_RIGHT, "as near as the task's own model, on %zu kinds of values",
                KINDS);
 }
