@@ -110,7 +110,7 @@ MODELS = {
     "keeps_first": (("cheats",), "in call 2", "return kept.setdefault(0, F.scaled_dot_product_attention(q, k, v))"),
     "keeps_by_values": (
         ("measured",), "has seen before",
-        "key = q.sum().item()\nif key not in kept:\n    time.sleep(0.02)\n"
+        "key = round(q.sum().item(), 1)\nif key not in kept:\n    time.sleep(0.05)\n"
         "    kept[key] = F.scaled_dot_product_attention(q, k, v)\nreturn kept[key]"),
     "hangs": (("failed",), "was not done in time", "while True: q = q + 1"),
 }
