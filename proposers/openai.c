@@ -212,6 +212,17 @@ static CURLcode post_patiently(const asker *it, const char *text, body *out, res
 
 /* ---- The answer ---- */
 
+/* Adds what the server says that the answer took. */
+static json_t *add_usage(json_t *reply, const json_t *answer)
+{
+    const json_t *usage = json_object_get(answer, "usage");
+    json_t *in = json_object_get(usage, "prompt_tokens");
+    json_t *out = json_object_get(usage, "completion_tokens");
+    if (reply && json_is_integer(in) && json_is_integer(out))
+        json_object_set_new(reply, "tokens", json_pack("{s:O, s:O}", "in", in, "out", out));
+    return reply;
+}
+
 /* The key is hidden before anything is cut off, as a part of it would not be found. */
 static json_t *read_body(const asker *it, const body *from, long code, long long number)
 {
@@ -230,7 +241,7 @@ static json_t *read_body(const asker *it, const body *from, long code, long long
                             "the server's answer has no choices[0].message.content%s%.200s",
                             trouble ? ": " : "", trouble ? trouble : "");
     else
-        reply = prompt_read(said, number);
+        reply = add_usage(prompt_read(said, number), json);
     json_decref(json);
     return reply;
 }

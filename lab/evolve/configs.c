@@ -19,6 +19,7 @@
 void lab_evolve_begin(lab_evolve *run)
 {
     run->gates = (lab_sweep_gates){ .sweep = &run->sweep, .prover = run->prover };
+    run->start_ns = heed_clock_ns();
     run->deadline_ns = run->seconds > 0 ? heed_clock_ns() + (int64_t)(run->seconds * 1e9) : 0;
     lab_sweep_find_usual(&run->sweep);
 }

@@ -39,6 +39,7 @@ typedef struct lab_evolve {
     lab_sweep_gates gates;
     lab_sweep_evolution bred; /* of configs */
     int64_t deadline_ns;      /* 0: none */
+    int64_t start_ns;         /* when it was begun here */
     lab_progress progress;
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */

@@ -18,6 +18,7 @@ heed_status lab_sources_begin(lab_sources *all, bool afresh)
     char hash[LAB_RECORD_HASH_SIZE], what[1024];
     const char *slash = strrchr(all->program, '/');
     all->proposer_name = slash ? slash + 1 : all->program;
+    all->tokens_in = all->tokens_out = -1;
     all->course = (lab_insight_course){ .mode = run->insights,
                                         .budget = lab_insight_budget(run->seconds) };
     lab_record_hash(all->origin, strlen(all->origin), hash);
@@ -69,6 +70,13 @@ static void make_name(const lab_sources *all, const char *wanted, char name[80])
             snprintf(name, 80, "%s%s.%zu", prefix, wanted, all->count);
 }
 
+/* Adds up tokens, of which some may not be told. */
+static void add_tokens(int64_t *sum, int64_t tokens)
+{
+    if (tokens >= 0)
+        *sum = tokens + (*sum > 0 ? *sum : 0);
+}
+
 /* The next kernel. *@more is false if there will be none. */
 static heed_status next(lab_sources *all, int *useless, bool *more)
 {
@@ -76,6 +84,10 @@ static heed_status next(lab_sources *all, int *useless, bool *more)
     lab_error error;
     char name[80];
     heed_status status = lab_sources_ask(all, &proposal, &error);
+    if (status == HEED_OK) {
+        add_tokens(&all->tokens_in, proposal.tokens_in);
+        add_tokens(&all->tokens_out, proposal.tokens_out);
+    }
     if (status == HEED_OK && !lab_sources_is_new(all, proposal.source)) {
         status = HEED_ERR_INVALID;
         snprintf(error.text, sizeof error.text, "the proposer repeats what was tried");

@@ -64,7 +64,9 @@ typedef struct lab_sources {
     lab_insight insight;       /* of that one */
     int64_t right;             /* sources that ran right on all problems */
     int64_t refused;           /* proposals that were no source, or one that was tried */
-    char end[300];             /* why it ended; "" : the trials are used up */
+    int64_t tokens_in, tokens_out; /* that its proposals took, since it was begun here; -1: not
+                                      told */
+    char end[300];                 /* why it ended; "" : the trials are used up */
 } lab_sources;
 
 /* lab_sources_begin() begins the run on the board, or goes on with one unless it is @afresh.

@@ -16,6 +16,7 @@
 #define PROTOCOL "heed.propose/1"
 #define NAME_MAX_LENGTH 63
 #define THOUGHT_MAX 2000
+#define TOKENS_MAX ((json_int_t)1 << 40)
 #define TRIED_NAMES 400 /* that a proposer is told, for it not to repeat them */
 
 const char *const lab_way_names[] = { "free", "insight", "full", NULL };
@@ -225,6 +226,14 @@ static heed_status refuse(lab_error *error, const char *what)
     return HEED_ERR_INVALID;
 }
 
+/* How many tokens of @way it took, or -1 if the proposer does not say. */
+static int64_t tokens_of(const json_t *reply, const char *way)
+{
+    const json_t *value = json_object_get(json_object_get(reply, "tokens"), way);
+    json_int_t count = json_is_integer(value) ? json_integer_value(value) : -1;
+    return count >= 0 && count <= TOKENS_MAX ? count : -1;
+}
+
 static heed_status take_proposal(const json_t *reply, lab_proposal *proposal, lab_error *error)
 {
     const char *name = json_string_value(json_object_get(reply, "name"));
@@ -236,6 +245,8 @@ static heed_status take_proposal(const json_t *reply, lab_proposal *proposal, la
         return refuse(error, "source is missing");
     if (strlen(source) > LAB_PROPOSE_SOURCE)
         return refuse(error, "source is longer than 24 KiB");
+    proposal->tokens_in = tokens_of(reply, "in");
+    proposal->tokens_out = tokens_of(reply, "out");
     proposal->name = strdup(name);
     proposal->source = strdup(source);
     proposal->thought = strndup(thought ? thought : "", THOUGHT_MAX);

@@ -76,7 +76,8 @@ typedef struct lab_brief {
 typedef struct lab_proposal {
     char *name; /* letters, digits, '_', '-' and '.', and no more than 63 */
     char *source;
-    char *thought; /* "" if there is none; one line */
+    char *thought;                 /* "" if there is none; one line */
+    int64_t tokens_in, tokens_out; /* of the model that was asked; negative: not told */
 } lab_proposal;
 void lab_proposal_free(lab_proposal *proposal);
 

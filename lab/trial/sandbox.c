@@ -99,7 +99,7 @@ static bool allow(int ruleset, const lab_access *access, uint64_t rights)
 
     if (path.parent < 0)
         return errno == ENOENT || errno == ENOTDIR;
-    path.allowed = (access->write ? ~NOT_TO_WRITE : TO_READ) & rights;
+    path.allowed = rights & (access->device ? rights : access->write ? ~NOT_TO_WRITE : TO_READ);
     if (fstat(path.parent, &status) == 0 && !S_ISDIR(status.st_mode))
         path.allowed &= OF_FILES;
     bool added = syscall(SYS_landlock_add_rule, ruleset, RULE_PATH, &path, 0u) == 0;

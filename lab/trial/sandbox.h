@@ -29,7 +29,8 @@ void lab_protections_missing(const lab_protections *protections, char *text, siz
 /* A file, or a folder with all that is in it. One that does not exist is passed over. */
 typedef struct lab_access {
     const char *path;
-    bool write; /* make, change, remove files there; else read and execute */
+    bool write;  /* make, change, remove files there; else read and execute */
+    bool device; /* all that, and control devices */
 } lab_access;
 
 /* Limits of one process; 0: none. */

@@ -105,6 +105,8 @@ static void take(job *it)
     it->space->points = result.points - result.refused;
     it->space->pruned = result.pruned;
     it->space->launched = result.launched;
+    it->space->figures = (lab_figures){ .candidates = 0 };
+    lab_figures_count(&it->space->figures, &result);
     if (!result.best)
         return;
     const lab_point point = lab_space_at(&it->sweep.space, result.best->index);

@@ -18,6 +18,7 @@
 
 #include "lab/build/rerun.h"
 #include "lab/measure/champion.h"
+#include "lab/search/figures.h"
 #include "lab/session/leader.h"
 #include "lab/session/prover.h"
 #include "lab/sweep/evolve.h"
@@ -45,6 +46,7 @@ typedef struct lab_tune_space {
     char kernel[HEED_NAME_SIZE];
     int64_t points, pruned, launched; /* launched: by evolution as well */
     int64_t bred;                     /* by evolution */
+    lab_figures figures;              /* how many were made, and right */
 } lab_tune_space;
 
 /* A challenger (A) in turns with a champion (B), and that again. */

@@ -14,6 +14,7 @@
 
 #include "arrivals.h"
 #include "maps.h"
+#include "outline.h"
 #include "problem.h"
 #include "score.h"
 
@@ -161,19 +162,15 @@ static heed_status compile_all(compilation *all, int count)
     return HEED_OK;
 }
 
-/* Makes the maps of @made, whose args are for the problem @seen. */
-static heed_status load_maps(program *made, const heed_plan *plan, const heed_problem *seen,
+/* Makes the maps of @made. */
+static heed_status load_maps(program *made, const heed_plan *plan, const heed_cuda_outline *outline,
                              const heed_launch_facts *launch)
 {
     heed_cuda *cuda = plan->context->cuda;
     made->mapped = aligned_alloc(_Alignof(heed_cuda_mapped_args), sizeof *made->mapped);
     if (!made->mapped)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
-    *made->mapped = (heed_cuda_mapped_args){
-        .share = heed_cuda_divide_by((unsigned)(seen->heads_kv / plan->problem.heads_kv)),
-        .ahead = 2 * (int64_t)made->grid <=
-                 (int64_t)launch->resident * plan->context->machine.gpu->multiprocessors
-    };
+    *made->mapped = (heed_cuda_mapped_args){ .share = outline->share, .ahead = outline->ahead };
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
@@ -189,14 +186,11 @@ static heed_status load(program *made, const compilation *from)
 {
     const heed_plan *plan = from->plan;
     const heed_launch_facts *launch = &from->facts.launch;
-    const heed_gpu *gpu = plan->context->machine.gpu;
-    heed_problem seen = launch->mapped ? heed_cuda_mapped_problem(&plan->problem) : plan->problem;
-    heed_cuda_fill_args(&made->args, &seen, gpu, launch);
-    made->grid = heed_cuda_item_count(&made->args) * made->args.splits.value;
-    made->grid *= launch->paired ? 2 : 1;
-    if (launch->in_turn && made->grid > (unsigned)gpu->multiprocessors)
-        made->grid = (unsigned)gpu->multiprocessors;
-    heed_status status = launch->mapped ? load_maps(made, plan, &seen, launch) : HEED_OK;
+    heed_cuda_outline outline;
+    heed_cuda_outline_of(&outline, &plan->problem, plan->context->machine.gpu, launch);
+    made->args = outline.args;
+    made->grid = outline.grid;
+    heed_status status = launch->mapped ? load_maps(made, plan, &outline, launch) : HEED_OK;
     if (status != HEED_OK)
         return status;
     made->threads = (unsigned)launch->threads;

@@ -231,6 +231,15 @@ static void test_regions(void **state)
     assert_string_equal(text_of(json, "proposer"), "heed-propose-regions");
     assert_int_equal(integer_of(json, "tried"), 3);
     expect_right(json, 4);
+    /* the figures of papers: of the three, all passed; nothing without gates is confirmed */
+    const json_t *figures = json_object_get(json, "figures");
+    assert_int_equal(integer_of(figures, "candidates"), 3 + integer_of(json, "refused"));
+    assert_int_equal(integer_of(figures, "compiled"), 3);
+    assert_int_equal(integer_of(figures, "passed"), 3);
+    assert_true(number_of(json_object_get(figures, "over_origin"), "best") >=
+                number_of(json_object_get(figures, "over_origin"), "median"));
+    assert_true(json_is_null(json_object_get(figures, "tokens_in")));
+    assert_false(json_is_true(json_object_get(figures, "confirmed")));
     const json_t *champion = json_object_get(json, "champion");
     assert_non_null(strstr(text_of(champion, "source"), "heed_candidate_run"));
     assert_true(number_of(champion, "mean_seconds") <=

@@ -77,6 +77,10 @@ static void test_improvement(void **state)
     if (!json_is_true(json_object_get(shape, "improved")))
         fail_msg("no improvement: %s", text_of(shape, "why"));
     assert_int_equal(integer_of(json, "improved"), 1);
+    const json_t *figures = json_object_get(json, "figures");
+    assert_true(integer_of(figures, "candidates") >= integer_of(figures, "compiled"));
+    assert_true(integer_of(figures, "passed") > 0);
+    assert_true(number_of(json_object_get(figures, "over_origin"), "best") > 1);
     assert_true(integer_of(shape, "launched") <= 12);
     assert_string_equal(text_of(shape, "gates"), "all");
     assert_true(json_number_value(json_object_get(json_object_get(shape, "again"), "low")) > 1.03);

@@ -2,9 +2,12 @@
  * evolve_report.c - what `heed evolve` found, as a table or JSON
  */
 #include <math.h>
+#include <stdlib.h>
 
+#include "cli/base/figures.h"
 #include "evolve.h"
 #include "report/format.h"
+#include "src/measure.h"
 
 #define TOP 5 /* kernels of the islands that are listed */
 
@@ -55,6 +58,36 @@ static cli_exit print_insights(const lab_evolve *it)
     return code;
 }
 
+/* The mean logarithm of what heed plans; NAN where one was not timed. */
+static double planned_score(const lab_sweep *sweep)
+{
+    double sum = 0;
+    for (size_t i = 0; i < sweep->problems.count; i++)
+        sum += sweep->shapes[i].usual_seconds > 0 ? log(sweep->shapes[i].usual_seconds)
+                                                  : (double)NAN;
+    return sum / (double)sweep->problems.count;
+}
+
+/* Configs begin with what heed plans, and meet no rival here. */
+static lab_figures figures_of(const lab_evolve *it)
+{
+    const lab_search_result result = result_of(it);
+    const double from = planned_score(&it->sweep);
+    double *values = calloc(result.count + 1, sizeof *values);
+    size_t count = 0;
+    lab_figures figures = { .seconds = (double)(heed_clock_ns() - it->start_ns) * 1e-9,
+                            .tokens_in = -1,
+                            .tokens_out = -1,
+                            .confirmed = it->proven == LAB_PROVEN && is_better(it) };
+    lab_figures_count(&figures, &result);
+    for (size_t i = 0; i < result.count && values && isfinite(from); i++)
+        if (isfinite(result.tries[i].score))
+            values[count++] = exp(from - result.tries[i].score);
+    figures.origin = lab_speedups_of(values, count);
+    free(values);
+    return figures;
+}
+
 static cli_exit report_text(const lab_evolve *it, const lab_individual *champion)
 {
     char point[LAB_POINT_TEXT], text[LAB_FORMAT_SIZE];
@@ -75,6 +108,8 @@ static cli_exit report_text(const lab_evolve *it, const lab_individual *champion
         cli_message("it leads the board on %lld problems from now on", (long long)it->leads);
     if (!it->no_compare && !is_better(it))
         cli_message("nothing was found that is faster than what heed plans by itself");
+    const lab_figures figures = figures_of(it);
+    cli_figures_print(&figures, "what heed plans");
     return code;
 }
 
@@ -128,9 +163,11 @@ static json_t *json_insights(const lab_evolve *it)
 
 static cli_exit report_json(const lab_evolve *it, const lab_individual *champion)
 {
+    const lab_figures figures = figures_of(it);
     return cli_json_print(
         json_pack(
-            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:o}",
+            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:o, "
+            "s:o}",
             "space", it->sweep.space.name, "kernel", it->sweep.kernel, "device",
             cli_json_text(heed_context_device(it->sweep.context)), "run",
             (json_int_t)it->session.run, "resumed", it->session.resumed, "bred",
@@ -140,7 +177,7 @@ static cli_exit report_json(const lab_evolve *it, const lab_individual *champion
             (json_int_t)it->refuted, "titles", (json_int_t)it->leads, "verified",
             it->proven == LAB_PROVEN, "champion", json_individual(it, champion), "shapes",
             sweep_json_shapes(&it->sweep, "champion_seconds"), "best", json_best(it), "insights",
-            json_insights(it)),
+            json_insights(it), "figures", cli_figures_json(&figures)),
         "evolve");
 }
 

@@ -2,10 +2,13 @@
  * evolve_source_report.c - what `heed evolve --proposer` found, as a table or JSON
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/figures.h"
 #include "evolve.h"
 #include "report/format.h"
+#include "src/measure.h"
 
 static void print_counts(const lab_sources *all)
 {
@@ -22,6 +25,55 @@ static void print_counts(const lab_sources *all)
             cli_message("%s: %s: %.*s", it->name, lab_record_verdict_name(it->verdict),
                         it->log ? (int)strcspn(it->log, "\n") : 0, it->log ? it->log : "");
     }
+}
+
+/* Did the compiler, or the laboratory ahead of it, refuse the source? */
+static bool was_compiled(const lab_sources_kernel *it)
+{
+    return it->verdict != LAB_RECORD_REFUSED && it->verdict != LAB_RECORD_COMPILE &&
+           it->verdict != LAB_RECORD_PRUNED && it->verdict != LAB_RECORD_SKIPPED &&
+           it->verdict != LAB_RECORD_UNPROTECTED;
+}
+
+/* The mean logarithm of what heed plans, the rival of all of them; NAN where one was not timed. */
+static double rival_score(const lab_sweep *sweep)
+{
+    double sum = 0;
+    for (size_t i = 0; i < sweep->problems.count; i++)
+        sum += sweep->shapes[i].usual_seconds > 0 ? log(sweep->shapes[i].usual_seconds)
+                                                  : (double)NAN;
+    return sum / (double)sweep->problems.count;
+}
+
+/* Speed-ups of the sources that passed, over a kernel of the score @from. */
+static lab_speedups speedups(const lab_sources *all, double from)
+{
+    double *values = calloc(all->count + 1, sizeof *values);
+    size_t count = 0;
+    for (size_t i = 1; i < all->count && values && isfinite(from); i++)
+        if (isfinite(all->kernels[i].score))
+            values[count++] = exp(from - all->kernels[i].score);
+    const lab_speedups made = lab_speedups_of(values, count);
+    free(values);
+    return made;
+}
+
+static lab_figures figures_of(const lab_sources *all)
+{
+    lab_figures figures = { .candidates = all->refused,
+                            .seconds = (double)(heed_clock_ns() - all->run->start_ns) * 1e-9,
+                            .tokens_in = all->tokens_in,
+                            .tokens_out = all->tokens_out,
+                            .confirmed = all->has_champion && all->champion > 0 &&
+                                         !all->run->no_verify };
+    for (size_t i = 1; i < all->count; i++) {
+        figures.candidates++;
+        figures.compiled += was_compiled(&all->kernels[i]);
+        figures.passed += isfinite(all->kernels[i].score);
+    }
+    figures.origin = speedups(all, all->count > 0 ? all->kernels[0].score : (double)NAN);
+    figures.rival = speedups(all, rival_score(&all->run->sweep));
+    return figures;
 }
 
 static cli_exit report_text(const lab_sources *all)
@@ -52,6 +104,8 @@ static cli_exit report_text(const lab_sources *all)
         cli_message("it leads the board on %lld problems from now on", (long long)all->run->leads);
     if (all->champion == 0)
         cli_message("nothing was found that is faster than the first source");
+    const lab_figures figures = figures_of(all);
+    cli_figures_print(&figures, "the first source");
     return code;
 }
 
@@ -87,6 +141,7 @@ static cli_exit report_json(const lab_sources *all)
 {
     const lab_evolve *run = all->run;
     json_t *list = json_array(), *problems = json_array();
+    const lab_figures figures = figures_of(all);
     for (size_t i = 0; i < all->count; i++)
         list = cli_json_append(list, json_kernel(all, &all->kernels[i], false));
     for (size_t i = 0; i < run->sweep.problems.count; i++)
@@ -95,7 +150,8 @@ static cli_exit report_json(const lab_sources *all)
                                          : json_null();
     return cli_json_print(
         json_pack(
-            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}",
+            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, "
+            "s:o}",
             "proposer", all->proposer_name, "way", lab_way_name(all->way), "device",
             cli_json_text(heed_context_device(run->sweep.context)), "run",
             (json_int_t)run->session.run, "resumed", run->session.resumed, "tried",
@@ -104,7 +160,7 @@ static cli_exit report_json(const lab_sources *all)
             "challenges", (json_int_t)run->challenges, "titles", (json_int_t)run->leads, "end",
             all->end, "problems", problems, "champion", champion, "shapes",
             sweep_json_shapes(&run->sweep, "champion_seconds"), "kernels", list, "insights",
-            json_insight(all)),
+            json_insight(all), "figures", cli_figures_json(&figures)),
         "evolve-sources");
 }
 

@@ -2,8 +2,10 @@
  * tune_report.c - before and after, beside each rival, and whether that is an improvement
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/figures.h"
 #include "report/format.h"
 #include "report/wrap.h"
 #include "tune.h"
@@ -182,6 +184,49 @@ static void print_problems(const lab_tune *tune)
     }
 }
 
+/* How many times as long as heed the fastest rival of @row takes; 0: none was timed. */
+static double beyond_rivals(const lab_bench_row *row)
+{
+    double least = 0;
+    for (size_t i = 0; row && row->outcome == LAB_BENCH_OK && i < row->match_count; i++) {
+        const lab_bench_match *match = &row->matches[i];
+        double ratio = match->outcome == LAB_BENCH_OK ? match->comparison.ratio.estimate : 0;
+        if (ratio > 0 && (least == 0 || ratio < least))
+            least = ratio;
+    }
+    return least;
+}
+
+/* Speed-ups are of the leaders, one for each problem: over what there was, and over rivals. */
+static lab_figures figures_of(const lab_tune *tune)
+{
+    double *origin = calloc(2 * tune->count + 1, sizeof *origin);
+    double *rival = origin ? origin + tune->count : NULL;
+    size_t rivals = 0;
+    lab_figures figures = { .seconds = lab_tune_passed(tune),
+                            .tokens_in = -1,
+                            .tokens_out = -1,
+                            .confirmed = count_won(tune) > 0 };
+    for (size_t i = 0; i < tune->count && origin; i++) {
+        const lab_tune_shape *shape = &tune->shapes[i];
+        const bool won = shape->challenge.won;
+        for (size_t j = 0; j < shape->space_count; j++) {
+            figures.candidates += shape->spaces[j].figures.candidates;
+            figures.compiled += shape->spaces[j].figures.compiled;
+            figures.passed += shape->spaces[j].figures.passed;
+        }
+        origin[i] = won ? shape->challenge.bout.compared[1].ratio.estimate : 1;
+        double beyond = beyond_rivals(won && row_after(shape) ? row_after(shape) : &shape->before);
+        if (beyond > 0)
+            rival[rivals++] = beyond;
+        figures.confirmed = figures.confirmed && (!won || shape->proven == LAB_PROVEN);
+    }
+    figures.origin = lab_speedups_of(origin, origin ? tune->count : 0);
+    figures.rival = lab_speedups_of(rival, rivals);
+    free(origin);
+    return figures;
+}
+
 /* The result, in a sentence that promises nothing. */
 static void print_sum(const lab_tune *tune)
 {
@@ -222,6 +267,8 @@ static cli_exit print_text(const lab_tune *tune)
                   : "There is no rival here to compare with.\n\n");
     print_problems(tune);
     print_sum(tune);
+    const lab_figures figures = figures_of(tune);
+    cli_figures_print(&figures, "what there was");
     printf("%s of %s were used\n", lab_format_duration(lab_tune_passed(tune), used),
            lab_format_duration(tune->seconds, all));
     return code;
@@ -335,12 +382,13 @@ cli_exit tune_report(const tune_run *run)
     }
     for (size_t i = 0; i < tune->count; i++)
         shapes = cli_json_append(shapes, json_shape(&tune->shapes[i], run->kept[i]));
-    return cli_json_print(json_pack("{s:s, s:i, s:I, s:b, s:o, s:o, s:I, s:o}", "device",
-                                    heed_context_device(tune->bench.context), "threads",
-                                    heed_context_threads(tune->bench.context), "run",
-                                    (json_int_t)tune->session.run, "resumed", tune->session.resumed,
-                                    "seconds", cli_json_real(tune->seconds), "took",
-                                    cli_json_real(lab_tune_passed(tune)), "improved",
-                                    (json_int_t)count_won(tune), "shapes", shapes),
-                          "tune");
+    const lab_figures figures = figures_of(tune);
+    return cli_json_print(
+        json_pack("{s:s, s:i, s:I, s:b, s:o, s:o, s:I, s:o, s:o}", "device",
+                  heed_context_device(tune->bench.context), "threads",
+                  heed_context_threads(tune->bench.context), "run", (json_int_t)tune->session.run,
+                  "resumed", tune->session.resumed, "seconds", cli_json_real(tune->seconds), "took",
+                  cli_json_real(lab_tune_passed(tune)), "improved", (json_int_t)count_won(tune),
+                  "shapes", shapes, "figures", cli_figures_json(&figures)),
+        "tune");
 }

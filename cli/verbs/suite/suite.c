@@ -1,0 +1,106 @@
+/*
+ * suite.c - `heed suite`: tasks of other suites, and solutions for them
+ */
+#include "suite.h"
+
+#include "src/cuda/gpu.h"
+
+static const char *suite_at(size_t index)
+{
+    return index == 0 ? "kernelbench" : NULL;
+}
+
+cli_exit suite_name_check(const cli_args *args)
+{
+    return cli_name_check("there is no suite", cli_args_operand(args, 1), suite_at,
+                          "kernelbench is the only one");
+}
+
+cli_exit suite_python(lab_python *python)
+{
+    lab_error error;
+    heed_status status = lab_python_find(python, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
+}
+
+static cli_exit run(const cli_args *args)
+{
+    static const cli_subcommand subcommands[] = {
+        { "import", 2, 2, suite_import },
+        { "export", 2, 2, suite_export },
+        { "judge", 1, 1, suite_judge },
+        { NULL, 0, 0, NULL },
+    };
+    return cli_subcommand_run(subcommands, args);
+}
+
+static const char *machine_at(size_t index)
+{
+    heed_gpu gpu;
+    const char *brief;
+    return heed_gpu_at(&gpu, index, &brief) ? brief : NULL;
+}
+
+static const char *const types[] = { "f16", "bf16", "f32", NULL };
+static const char *const forms[] = { "both", "kernel", "library", "cu", NULL };
+
+static const cli_option options[] = {
+    OPT_PATH("out", 'o', "PATH",
+             "Import: write the problems to this shape file; export: the folder of the solutions "
+             "[default: .]"),
+    OPT_FLAG("all", 0, "Import: also list the tasks without attention, each with its reason"),
+    OPT_FLAG("any-version", 0, "Import: read a version of the suite that heed does not know"),
+    OPT_CHOICE(
+        "form", 0, "FORM", forms, "both",
+        "Export: a solution that carries a kernel, one that calls heed's library, or a .cu file "
+        "for robust-kbench"),
+    OPT_CHOICE("products", 0, "TYPE", types, "f16",
+               "Export: the type in which tensors of float32 are multiplied; judge: the type of "
+               "the tensors, f32 unless it is given"),
+    { .name = "machine",
+      .kind = CLI_CHOICE,
+      .argument = "NAME",
+      .choice = machine_at,
+      .standard = "H200",
+      .help = "Export: the GPU for which the kernel is chosen and launched" },
+    OPT_TEXT("kernel", 'k', "NAME",
+             "Export: this kernel, with or without a config [default: the fastest by the cost "
+             "model]"),
+    OPT_PATH("tasks", 0, "PATH",
+             "Judge: the tasks of the solutions, a checkout of KernelBench or one file of it"),
+    OPT_TEXT("device", 'd', "NAME", "Judge: cpu, cuda or cuda:N [default: HEED_DEVICE, else cuda]"),
+    OPT_REAL("seconds", 0, "N", 0.1, 3600, "60",
+             "Judge: end a solution that has not answered a request by then"),
+    OPT_FLAG("unsafe-candidates", 0,
+             "Judge: run solutions even if this system has no sandbox for them: they can then do "
+             "everything that you can"),
+    { .name = NULL },
+};
+
+const cli_verb cli_verb_suite = {
+    .name = "suite",
+    .summary = "read tasks of other suites, and write solutions for them",
+    .operands = { "import kernelbench FOLDER | export kernelbench TASK | judge FOLDER", 1, 3 },
+    .description =
+        "import reads the tasks of a checkout of KernelBench: Python follows each in a sandbox and "
+        "runs none. It names the attention problems in them, the work beside, and why heed has no "
+        "part in other tasks. --out writes a shape file for 'heed bench --shapes'.\n"
+        "\n"
+        "export writes solutions for TASK, a file of the suite: the task's model with heed in the "
+        "place of its attention. One carries the source of a kernel for load_inline(), the other "
+        "calls the Python package.\n"
+        "\n"
+        "judge runs the solutions in FOLDER in sandboxes, at heed's gates and on tensors that they "
+        "have not seen: which are wrong, cheat, or are fast only by how they were measured.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed suite import kernelbench ~/KernelBench --out kernelbench.txt\n"
+        "  heed suite export kernelbench level3/43_MinGPTCausalAttention.py\n"
+        "  heed suite judge solutions --tasks ~/KernelBench\n"
+        "\n"
+        "HEED_PYTHON is the interpreter, for judge one with PyTorch. The exit status is 1 if a "
+        "solution is bad, 4 if none can be made, 7 if a task is damaged. See docs/suites.md.",
+    .options = options,
+    .run = run,
+};

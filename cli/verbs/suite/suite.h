@@ -1,0 +1,21 @@
+/*
+ * suite.h - what the files of `heed suite` share
+ */
+#ifndef CLI_SUITE_H
+#define CLI_SUITE_H
+
+#include "cli/base/cli.h"
+#include "lab/suite/suite.h"
+
+/* suite_name_check() makes sure that the second operand names a suite, KernelBench alone so far. */
+cli_exit suite_name_check(const cli_args *args);
+
+/* suite_python() finds the interpreter and the readers, or prints what is missing. */
+cli_exit suite_python(lab_python *python);
+
+/* suite_import.c, suite_export.c, suite_judge.c: the subcommands. */
+cli_exit suite_import(const cli_args *args);
+cli_exit suite_export(const cli_args *args);
+cli_exit suite_judge(const cli_args *args);
+
+#endif /* CLI_SUITE_H */

@@ -1,0 +1,221 @@
+/*
+ * suite_judge.c - `heed suite judge`: others' solutions at heed's gates
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "cli/base/rows.h"
+#include "lab/suite/judge/judge.h"
+#include "report/format.h"
+#include "suite.h"
+#include "tensor/random.h"
+
+typedef struct solution {
+    char path[PATH_MAX];
+    char name[256];
+    lab_task *task;
+    lab_judgement judgement;
+} solution;
+
+typedef struct judging {
+    const cli_args *args;
+    lab_python python;
+    lab_suite suite;
+    solution *solutions;
+    size_t count;
+    int counts[LAB_JUDGEDS];
+} judging;
+
+static bool is_python(const char *file)
+{
+    size_t length = strlen(file);
+    return file[0] != '.' && length > 3 && strcmp(file + length - 3, ".py") == 0;
+}
+
+/* The task that the name of a solution says, level_L_problem_P..., or the only one there is. */
+static lab_task *task_of(judging *it, const char *file)
+{
+    int level, number;
+    if (it->suite.count == 1)
+        return &it->suite.tasks[0];
+    if (sscanf(file, "level_%d_problem_%d", &level, &number) != 2)
+        return NULL;
+    for (size_t i = 0; i < it->suite.count; i++)
+        if (it->suite.tasks[i].level == level && it->suite.tasks[i].number == number)
+            return &it->suite.tasks[i];
+    return NULL;
+}
+
+static cli_exit add_solution(judging *it, const char *folder, const char *file)
+{
+    solution one = { .task = task_of(it, file) };
+    if (snprintf(one.path, sizeof one.path, "%s/%s", folder, file) >= (int)sizeof one.path)
+        return CLI_OK;
+    snprintf(one.name, sizeof one.name, "%s", file);
+    if (!lab_grow(&it->solutions, it->count, sizeof *it->solutions)) {
+        cli_error("no memory for the solutions in %s", folder);
+        return CLI_ENVIRONMENT;
+    }
+    it->solutions[it->count++] = one;
+    return CLI_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const solution *)a)->name, ((const solution *)b)->name);
+}
+
+static cli_exit find_solutions(judging *it)
+{
+    const char *given = cli_args_operand(it->args, 1);
+    char folder[PATH_MAX];
+    const struct dirent *entry;
+    cli_exit code = CLI_OK;
+    DIR *directory = realpath(given, folder) ? opendir(folder) : NULL;
+    if (!directory) {
+        cli_error("%s: %s", given, strerror(errno));
+        return CLI_ENVIRONMENT;
+    }
+    while (code == CLI_OK && (entry = readdir(directory)))
+        if (is_python(entry->d_name))
+            code = add_solution(it, folder, entry->d_name);
+    closedir(directory);
+    if (code == CLI_OK && it->count == 0) {
+        cli_error("%s: there are no solutions, files that end in .py", given);
+        return CLI_USAGE;
+    }
+    if (it->count > 0)
+        qsort(it->solutions, it->count, sizeof *it->solutions, by_name);
+    return code;
+}
+
+/* Reads the tasks that solutions are for: a checkout, or one file. */
+static cli_exit read_tasks(judging *it)
+{
+    const char *tasks = cli_args_text(it->args, "tasks");
+    lab_error error;
+    struct stat there;
+    if (!tasks) {
+        cli_error("--tasks: judge needs the tasks, a checkout of KernelBench or one file of it");
+        return CLI_USAGE;
+    }
+    bool file = stat(tasks, &there) == 0 && S_ISREG(there.st_mode);
+    heed_status status = file ? lab_suite_find_task(&it->suite, tasks, &error)
+                              : lab_suite_find(&it->suite, tasks, true, &error);
+    long threads = sysconf(_SC_NPROCESSORS_ONLN);
+    if (status == HEED_OK)
+        status = lab_suite_read(&it->suite, &it->python, threads > 0 ? (int)threads : 1, &cli_sink,
+                                &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
+}
+
+/* ---- Judging ---- */
+
+static cli_exit judge_one(solution *one, lab_judging *how)
+{
+    lab_error error;
+    one->judgement = (lab_judgement){ .judged = LAB_JUDGED_NOT, .error = -1 };
+    if (!one->task) {
+        snprintf(one->judgement.evidence, sizeof one->judgement.evidence,
+                 "its name says no task; level_L_problem_P does");
+        return CLI_OK;
+    }
+    if (!lab_random_hidden(&how->seed)) {
+        cli_error("the system has no random numbers");
+        return CLI_ENVIRONMENT;
+    }
+    heed_status status = lab_solution_judge(&one->judgement, one->path, one->task, how, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
+}
+
+static cli_exit judge_all(judging *it)
+{
+    static const heed_type types[] = { HEED_F16, HEED_BF16, HEED_F32 };
+    const char *device = cli_device(it->args);
+    long threads = sysconf(_SC_NPROCESSORS_ONLN);
+    lab_judging how = {
+        .python = &it->python,
+        .device = strcmp(device, "auto") == 0 ? "cuda" : device,
+        .type = cli_args_given(it->args, "products") ? types[cli_args_choice(it->args, "products")]
+                                                     : HEED_F32,
+        .threads = threads > 0 ? (int)threads : 1,
+        .call_seconds = cli_args_real(it->args, "seconds"),
+        .unsafe = cli_args_flag(it->args, "unsafe-candidates"),
+        .interrupted = cli_interrupted,
+    };
+    lab_progress progress = lab_progress_start(&cli_sink, "judging", it->count);
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < it->count && code == CLI_OK; i++) {
+        lab_progress_step(&progress, i, it->solutions[i].name);
+        code = judge_one(&it->solutions[i], &how);
+        it->counts[it->solutions[i].judgement.judged]++;
+        if (cli_interrupted())
+            code = CLI_INTERRUPTED;
+    }
+    lab_progress_end(&progress);
+    return code;
+}
+
+/* ---- The answer ---- */
+
+static void add_row(cli_rows *rows, const solution *one)
+{
+    const lab_judgement *j = &one->judgement;
+    bool good = j->judged == LAB_JUDGED_RIGHT;
+    bool bad = j->judged == LAB_JUDGED_WRONG || j->judged == LAB_JUDGED_CHEATS;
+    cli_row_text(rows, "solution", "solution", one->name);
+    cli_row_text(rows, "problem", NULL,
+                 one->task && one->task->attention_count ? one->task->attention[0].spec : NULL);
+    cli_row_styled(rows, "judged", "is",
+                   good  ? CLI_GOOD
+                   : bad ? CLI_BAD
+                         : CLI_PLAIN,
+                   lab_judged_name(j->judged));
+    cli_row_text(rows, "verdict", NULL, *j->verdict ? j->verdict : NULL);
+    cli_row_text(rows, "gate", "gate", *j->gate ? j->gate : NULL);
+    cli_row_text(rows, "values", "values", *j->values ? j->values : NULL);
+    cli_row_real(rows, "error_over_allowed", "error/allowed", j->error, "%.3g", j->error);
+    cli_row_seconds(rows, "claimed_seconds", "claimed", j->claimed);
+    cli_row_seconds(rows, "repeated_seconds", NULL, j->repeated);
+    cli_row_seconds(rows, "fresh_seconds", "new tensors", j->fresh);
+    cli_row_member(rows, "evidence", cli_json_text(j->evidence));
+    cli_row_end(rows);
+}
+
+static cli_exit print(const judging *it)
+{
+    cli_rows rows = cli_rows_begin(cli_args_json(it->args));
+    for (size_t i = 0; i < it->count; i++)
+        add_row(&rows, &it->solutions[i]);
+    cli_exit code = cli_rows_print(&rows, "solutions", "suite.judge");
+    if (cli_args_json(it->args))
+        return code;
+    printf("\n");
+    for (size_t i = 0; i < it->count; i++)
+        printf("%s: %s\n", it->solutions[i].name, it->solutions[i].judgement.evidence);
+    return code;
+}
+
+cli_exit suite_judge(const cli_args *args)
+{
+    judging it = { .args = args };
+    cli_exit code = suite_python(&it.python);
+    if (code == CLI_OK)
+        code = read_tasks(&it);
+    if (code == CLI_OK)
+        code = find_solutions(&it);
+    if (code == CLI_OK)
+        code = judge_all(&it);
+    if (code == CLI_OK)
+        code = print(&it);
+    int bad = it.counts[LAB_JUDGED_WRONG] + it.counts[LAB_JUDGED_CHEATS] +
+              it.counts[LAB_JUDGED_MEASURED] + it.counts[LAB_JUDGED_FAILED];
+    free(it.solutions);
+    lab_suite_free(&it.suite);
+    return code == CLI_OK && bad > 0 ? CLI_FINDING : code;
+}

@@ -1,0 +1,265 @@
+/*
+ * export.c - solutions of KernelBench's form: a task's model whose attention is heed's
+ */
+#include "lab/suite/export.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/suite/fill.h"
+#include "lab/suite/launch.h"
+#include "src/cuda/facts.h"
+
+#define FLAGS_SIZE 128
+
+/* A type's name in torch, and words for products in it. */
+static const struct {
+    const char *word, *torch, *products;
+} types[] = {
+    { "f32", "torch.float32", "in float32" },
+    { "f16", "torch.float16",
+      "in 16 bits (float16), to which their inputs are rounded, and O too" },
+    { "bf16", "torch.bfloat16",
+      "in 16 bits (bfloat16), to which their inputs are rounded, and O too" },
+};
+
+const char *lab_export_form_name(lab_export_form form)
+{
+    return form == LAB_EXPORT_KERNEL ? "kernel" : form == LAB_EXPORT_CU ? "cu" : "library";
+}
+
+void lab_export_name(const lab_task *task, const lab_export *how, char *name, size_t size)
+{
+    const char *form = lab_export_form_name(how->form), *type = types[how->products].word;
+    const char *ending = how->form == LAB_EXPORT_CU ? "cu" : "py";
+    if (task->level > 0)
+        snprintf(name, size, "level_%d_problem_%d_heed_%s_%s.%s", task->level, task->number, form,
+                 type, ending);
+    else
+        snprintf(name, size, "%s_heed_%s_%s.%s", task->name, form, type, ending);
+}
+
+/* ---- The task ---- */
+
+/* The model with calls in the place of its attention, which the caller frees. */
+static char *rewrite(const lab_task *task, const lab_python *python, heed_status *status,
+                     lab_error *error)
+{
+    size_t size;
+    char *text = lab_task_text(task, &size, error), *model = NULL;
+    *status = HEED_ERR_SYSTEM;
+    if (!text)
+        return NULL;
+    const lab_python_task asked = {
+        .reader = "read_task.py", .way = "rewrite", .text = text, .size = size
+    };
+    json_t *json = lab_python_read(python, &asked, status, error);
+    free(text);
+    const char *made = json_string_value(json_object_get(json, "model"));
+    const char *refused = json_string_value(json_object_get(json, "refused"));
+    if (made && (model = strdup(made)))
+        *status = HEED_OK;
+    else if (made)
+        *status = lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for a solution");
+    else if (json)
+        *status = lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: %s", task->path,
+                           refused ? refused : "it cannot be rewritten");
+    json_decref(json);
+    return model;
+}
+
+/* The one problem of all attentions of @task, in the type @type and dense. */
+static heed_status find_problem(const lab_task *task, heed_type type, heed_problem *problem,
+                                lab_error *error)
+{
+    if (task->kind != LAB_TASK_ATTENTION)
+        return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: %s", task->path,
+                        *task->reason ? task->reason : lab_task_kind_name(task->kind));
+    for (size_t i = 0; i < task->attention_count; i++) {
+        const lab_task_attention *one = &task->attention[i];
+        if (*one->refusal || *one->unfit)
+            return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: line %d: %s", task->path, one->line,
+                            *one->refusal ? one->refusal : one->unfit);
+    }
+    heed_problem own;
+    if (heed_problem_parse(&own, task->attention[0].spec) != HEED_OK)
+        return lab_fail(error, HEED_ERR_INVALID, "%s: %s", task->path, heed_message());
+    own.type = own.type == HEED_F32 ? type : own.type;
+    own.q = own.k = own.v = own.o = (heed_strides){ 0, 0, 0 };
+    return heed_problem_normalize(problem, &own) == HEED_OK
+               ? HEED_OK
+               : lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: %s", task->path, heed_message());
+}
+
+/* ---- The forms ---- */
+
+/* Common to both. */
+typedef struct parts {
+    const lab_task *task;
+    const lab_export *how;
+    const char *model;
+    heed_problem problem;
+    char label[160];
+    lab_solution *solution;
+    lab_error *error;
+} parts;
+
+static void put_model(FILE *out, const parts *it)
+{
+    if (strstr(it->model, "heed_multihead("))
+        fputs(lab_text_multihead(), out);
+    fprintf(out, "\n\n%s", it->model);
+}
+
+static heed_status put_library(FILE *out, const parts *it)
+{
+    bool rounded = it->how->products != HEED_F32;
+    const lab_place places[] = {
+        { "TASK", it->label },
+        { "SPEC", it->solution->spec },
+        { "PRODUCTS", types[it->how->products].products },
+        { "TYPE", rounded ? types[it->how->products].torch : "None" },
+    };
+    lab_fill(out, lab_text_library(), places, sizeof places / sizeof *places);
+    put_model(out, it);
+    return HEED_OK;
+}
+
+/* The kernel that is asked for, or the one that the cost model likes best. Splits need a workspace,
+ * which a solution has not. */
+static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
+{
+    heed_cuda_facts found;
+    bool any = false;
+    const char *asked = it->how->kernel, *name;
+    if (asked && heed_cuda_facts_for(asked, &it->problem, it->how->gpu, facts) != HEED_OK)
+        return lab_fail(it->error, HEED_ERR_UNSUPPORTED, "%s", heed_message());
+    for (size_t i = 0; !asked && (name = heed_kernel_name(i)); i++) {
+        if (heed_cuda_facts_for(name, &it->problem, it->how->gpu, &found) != HEED_OK ||
+            found.launch.splits > 1 || (any && found.seconds >= facts->seconds))
+            continue;
+        *facts = found;
+        any = true;
+    }
+    if (asked || any)
+        return HEED_OK;
+    return lab_fail(it->error, HEED_ERR_UNSUPPORTED, "no kernel for the %s can do %s in one launch",
+                    it->how->gpu->name, it->solution->spec);
+}
+
+static void name_flags(const heed_cuda_facts *facts, const heed_gpu *gpu, char flags[FLAGS_SIZE])
+{
+    const char *suffix = facts->launch.mapped ? "a" : "";
+    int length = snprintf(flags, FLAGS_SIZE, "\"-gencode=arch=compute_%d%s,code=sm_%d%s\"",
+                          gpu->arch, suffix, gpu->arch, suffix);
+    if (facts->launch.registers > 0)
+        snprintf(flags + length, FLAGS_SIZE - (size_t)length, ", \"-maxrregcount=%d\"",
+                 facts->launch.registers);
+}
+
+static heed_status put_kernel(FILE *out, const parts *it)
+{
+    heed_cuda_facts facts;
+    char flags[FLAGS_SIZE], scale[32], usual[32], module[64];
+    heed_status status = find_kernel(it, &facts);
+    char *source = status == HEED_OK
+                       ? lab_launch_source(&facts, &it->problem, it->how->gpu, &status, it->error)
+                       : NULL;
+    if (!source)
+        return status;
+    snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts.name);
+    snprintf(scale, sizeof scale, "%.9g", (double)it->problem.scale);
+    snprintf(usual, sizeof usual, "%.9g", 1 / sqrt((double)it->problem.dim_qk));
+    snprintf(module, sizeof module, "heed_%d_%d_%s", it->task->level, it->task->number,
+             types[it->problem.type].word);
+    name_flags(&facts, it->how->gpu, flags);
+    const lab_place places[] = {
+        { "TASK", it->label },
+        { "SPEC", it->solution->spec },
+        { "KERNEL", facts.name },
+        { "GPU", it->how->gpu->name },
+        { "PRODUCTS", types[it->how->products].products },
+        { "SOURCE", source },
+        { "MODULE", module },
+        { "FLAGS", flags },
+        { "TYPE", types[it->problem.type].torch },
+        { "CAUSAL", it->problem.mask == HEED_MASK_NONE ? "False" : "True" },
+        { "SCALE", scale },
+        { "USUAL", usual },
+    };
+    lab_fill(out, lab_text_kernel(), places, sizeof places / sizeof *places);
+    put_model(out, it);
+    free(source);
+    return HEED_OK;
+}
+
+static heed_status put_cu(FILE *out, const parts *it)
+{
+    static const char *const torch_kinds[] = { "kFloat32", "kHalf", "kBFloat16" };
+    heed_cuda_facts facts;
+    char arch[16];
+    heed_status status = find_kernel(it, &facts);
+    char *source = status == HEED_OK
+                       ? lab_launch_source(&facts, &it->problem, it->how->gpu, &status, it->error)
+                       : NULL;
+    if (!source)
+        return status;
+    snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts.name);
+    snprintf(arch, sizeof arch, "%d.%d%s", it->how->gpu->arch / 10, it->how->gpu->arch % 10,
+             facts.launch.mapped ? "a" : "");
+    const lab_place places[] = {
+        { "TASK", it->label },
+        { "SPEC", it->solution->spec },
+        { "KERNEL", facts.name },
+        { "GPU", it->how->gpu->name },
+        { "ARCH", arch },
+        { "SOURCE", source },
+        { "KIND", torch_kinds[it->problem.type] },
+    };
+    lab_fill(out, lab_text_forward(), places, sizeof places / sizeof *places);
+    free(source);
+    return HEED_OK;
+}
+
+static heed_status (*const writers[])(FILE *, const parts *) = {
+    [LAB_EXPORT_KERNEL] = put_kernel,
+    [LAB_EXPORT_LIBRARY] = put_library,
+    [LAB_EXPORT_CU] = put_cu,
+};
+
+static heed_status put(const parts *it)
+{
+    size_t size = 0;
+    FILE *out = open_memstream(&it->solution->text, &size);
+    if (!out)
+        return lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");
+    heed_status status = writers[it->how->form](out, it);
+    if (fclose(out) != 0 && status == HEED_OK)
+        status = lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");
+    if (status == HEED_OK)
+        return HEED_OK;
+    free(it->solution->text);
+    it->solution->text = NULL;
+    return status;
+}
+
+heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
+                                const lab_python *python, const lab_export *how, lab_error *error)
+{
+    parts it = { .task = task, .how = how, .solution = solution, .error = error };
+    *solution = (lab_solution){ .text = NULL };
+    heed_status status = find_problem(task, how->products, &it.problem, error);
+    if (status != HEED_OK)
+        return status;
+    heed_problem_print(&it.problem, solution->spec, sizeof solution->spec);
+    lab_task_label(task, it.label, sizeof it.label);
+    char *model = rewrite(task, python, &status, error);
+    if (!model)
+        return status;
+    it.model = model;
+    status = put(&it);
+    free(model);
+    return status;
+}

@@ -1,0 +1,441 @@
+/*
+ * box.c - a solution in Python as a black box
+ */
+#include "lab/suite/judge/box.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lab/trial/arena.h"
+#include "lab/trial/compile/folder.h"
+#include "lab/trial/host.h"
+#include "src/message.h"
+
+#define LOAD_SECONDS 600.0
+#define CALL_SECONDS 60.0
+#define FILE_MAX ((size_t)4 << 30)
+#define CONFIG_SIZE 2048
+#define VARIABLES 24
+#define VARIABLE_SIZE (PATH_MAX + 32)
+#define FETCHES 3
+#define PUT_OFF 2  /* times as long as others takes a fetch that computes */
+#define WARM_UPS 3 /* of solve.py, ahead of calls that it times */
+
+struct lab_box {
+    lab_box_command command;
+    heed_problem problem;
+    char spec[HEED_SPEC_SIZE];
+    char folder[LAB_FOLDER_SIZE];
+    lab_host host;
+    lab_arena inputs, outputs;
+    size_t sizes[LAB_TASK_INPUTS]; /* of Q, K and V, or of the inputs of a model */
+    int count;
+    size_t o_size, lse_size;
+    lab_trial_outcome outcome; /* of the last request, or the first failure */
+};
+
+/* ---- The process ---- */
+
+/* The variables that a solution's libraries need, and folders of its own for what they write. */
+typedef struct variables {
+    char text[VARIABLES][VARIABLE_SIZE];
+    const char *list[VARIABLES + 1];
+    int count;
+} variables;
+
+static void add_variable(variables *all, const char *name, const char *value)
+{
+    if (!value || all->count >= VARIABLES)
+        return;
+    char *text = all->text[all->count];
+    if (snprintf(text, VARIABLE_SIZE, "%s=%s", name, value) < VARIABLE_SIZE)
+        all->list[all->count++] = text;
+    all->list[all->count] = NULL;
+}
+
+static void make_environment(const lab_box *box, variables *all)
+{
+    static const char *const kept[] = { "PATH",
+                                        "LD_LIBRARY_PATH",
+                                        "CUDA_HOME",
+                                        "CUDA_PATH",
+                                        "CUDA_VISIBLE_DEVICES",
+                                        "NVIDIA_VISIBLE_DEVICES",
+                                        "TORCH_CUDA_ARCH_LIST",
+                                        "PYTHONPATH",
+                                        "HEED_LIBRARY" };
+    static const char *const own[] = { "HOME",
+                                       "TMPDIR",
+                                       "TORCH_EXTENSIONS_DIR",
+                                       "XDG_CACHE_HOME",
+                                       "TRITON_CACHE_DIR",
+                                       "CUDA_CACHE_PATH",
+                                       "TORCHINDUCTOR_CACHE_DIR" };
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        add_variable(all, kept[i], getenv(kept[i]));
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        add_variable(all, own[i], box->folder);
+    add_variable(all, "TORCHINDUCTOR_COMPILE_THREADS", "1"); /* no processes of its own */
+    add_variable(all, "PYTHONDONTWRITEBYTECODE", "1");
+}
+
+static bool make_sandbox(const lab_box *box, lab_sandbox *sandbox)
+{
+    const lab_access access[] = { { .path = "/" },
+                                  { .path = box->folder, .write = true },
+                                  { .path = "/dev", .device = true } };
+    *sandbox = (lab_sandbox){ .protections = lab_protections_find(),
+                              .resources = { .file_size = FILE_MAX },
+                              .filter = LAB_FILTER_COMPILER };
+    return lab_sandbox_create(sandbox, access, sizeof access / sizeof *access);
+}
+
+static void print_config(const lab_box *box, char *text, size_t size)
+{
+    const heed_problem *p = &box->problem;
+    const lab_box_command *c = &box->command;
+    if (c->model) {
+        snprintf(text, size,
+                 "{\"inputs\": %s, \"output\": %s, \"type\": \"%s\", \"entry\": \"%s\", "
+                 "\"device\": \"%s\", \"init\": %s}",
+                 c->model->inputs, c->model->output, c->precise ? "f64" : "f32", c->entry,
+                 c->device, c->init);
+        return;
+    }
+    snprintf(text, size,
+             "{\"batch\": %lld, \"heads_q\": %lld, \"heads_kv\": %lld, \"seq_q\": %lld, "
+             "\"seq_k\": %lld, \"dim_qk\": %lld, \"dim_v\": %lld, \"type\": \"%s\", "
+             "\"scale\": %.9g, \"causal\": %s, \"device\": \"%s\", \"init\": %s}",
+             (long long)p->batch, (long long)p->heads_q, (long long)p->heads_kv,
+             (long long)p->seq_q, (long long)p->seq_k, (long long)p->dim_qk, (long long)p->dim_v,
+             heed_type_name(p->type), (double)p->scale,
+             p->mask == HEED_MASK_NONE ? "false" : "true", box->command.device, box->command.init);
+}
+
+/* Starts it. Returns an errno value. */
+static int start(lab_box *box)
+{
+    char script[2 * PATH_MAX], config[CONFIG_SIZE], solution[PATH_MAX];
+    lab_sandbox sandbox;
+    if (!realpath(box->command.solution, solution)) /* it works in another folder */
+        return errno;
+    variables *all = calloc(1, sizeof *all);
+    if (!all)
+        return ENOMEM;
+    make_environment(box, all);
+    print_config(box, config, sizeof config);
+    snprintf(script, sizeof script, "%s/solve.py", box->command.python->readers);
+    const char *const arguments[] = { box->command.python->asked, script, solution, config, NULL };
+    int error = make_sandbox(box, &sandbox) ? 0 : errno;
+    const lab_process_command command = { .path = box->command.python->asked,
+                                          .arguments = arguments,
+                                          .environment = all->list,
+                                          .folder = box->folder,
+                                          .sandbox = &sandbox,
+                                          .files = { box->inputs.fd, box->outputs.fd, -1 } };
+    if (error == 0) {
+        error = lab_process_start(&box->host.process, &command);
+        lab_sandbox_destroy(&sandbox);
+    }
+    free(all);
+    return error;
+}
+
+/* ---- Questions ---- */
+
+static bool keep(lab_box *box, lab_trial_verdict verdict, const char *text)
+{
+    return lab_trial_outcome_set(&box->outcome, verdict, "%s", text);
+}
+
+/* The children of a process whose own words are that it is done; 0 where the system does not tell.
+ */
+static int count_children(pid_t pid)
+{
+    char path[64];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory))) {
+        char file[384];
+        long child;
+        snprintf(file, sizeof file, "%s/%s/children", path, entry->d_name);
+        FILE *children = entry->d_name[0] != '.' ? fopen(file, "re") : NULL;
+        while (children && fscanf(children, "%ld", &child) == 1)
+            count++;
+        if (children)
+            fclose(children);
+    }
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
+/* Asks, and wants an answer that begins with @word; the rest of it goes to @rest. */
+static bool ask(lab_box *box, const char *request, double seconds, const char *word,
+                char rest[LAB_WIRE_LINE])
+{
+    char line[LAB_WIRE_LINE];
+    size_t length = strlen(word);
+    if (box->outcome.verdict != LAB_TRIAL_OK)
+        return false;
+    if (box->host.process.pid == 0)
+        return keep(box, LAB_TRIAL_EXITED, "its process has gone");
+    if (!lab_host_ask(&box->host, request, seconds, line, &box->outcome))
+        return false;
+    if (strncmp(line, "failed ", 7) == 0)
+        return keep(box, LAB_TRIAL_CRASHED, line + 7);
+    if (strncmp(line, "absent ", 7) == 0)
+        return keep(box, LAB_TRIAL_SYSTEM, line + 7);
+    if (strncmp(line, word, length) != 0 || (line[length] != ' ' && line[length] != '\0'))
+        return keep(box, LAB_TRIAL_GARBAGE, "answered what nobody asked");
+    if (rest)
+        snprintf(rest, LAB_WIRE_LINE, "%s", line + length);
+    int children = count_children(box->host.process.pid);
+    if (children > 0)
+        return lab_trial_outcome_set(&box->outcome, LAB_TRIAL_FORKED,
+                                     "has %d processes of its own, while it says that it is done",
+                                     children);
+    return true;
+}
+
+static double call_seconds(const lab_box *box)
+{
+    return box->command.call_seconds > 0 ? box->command.call_seconds : CALL_SECONDS;
+}
+
+/* ---- Open and close ---- */
+
+static size_t bytes_of(const heed_problem *p, int64_t heads, int64_t seq, int64_t dim)
+{
+    return (size_t)(p->batch * heads * seq * dim) * heed_type_size(p->type);
+}
+
+static void size_problem(lab_box *box, const heed_problem *p)
+{
+    box->count = 3;
+    box->sizes[0] = bytes_of(p, p->heads_q, p->seq_q, p->dim_qk);
+    box->sizes[1] = bytes_of(p, p->heads_kv, p->seq_k, p->dim_qk);
+    box->sizes[2] = bytes_of(p, p->heads_kv, p->seq_k, p->dim_v);
+    box->o_size = bytes_of(p, p->heads_q, p->seq_q, p->dim_v);
+    box->lse_size = (size_t)(p->batch * p->heads_q * p->seq_q) * sizeof(float);
+}
+
+static void size_model(lab_box *box, const lab_task *task)
+{
+    box->count = task->input_count;
+    for (int i = 0; i < box->count; i++)
+        box->sizes[i] = task->input_elements[i] * sizeof(float);
+    box->o_size = task->output_elements * sizeof(double);
+}
+
+/* Makes the files that both sides see. */
+static bool make_files(lab_box *box)
+{
+    size_t all = 0;
+    if (box->command.model)
+        size_model(box, box->command.model);
+    else
+        size_problem(box, &box->problem);
+    for (int i = 0; i < box->count; i++)
+        all += box->sizes[i];
+    return lab_arena_create(&box->inputs, all, true) &&
+           lab_arena_create(&box->outputs, box->o_size + box->lse_size + all, false);
+}
+static bool load(lab_box *box, lab_trial_outcome *outcome)
+{
+    double seconds = box->command.load_seconds > 0 ? box->command.load_seconds : LOAD_SECONDS;
+    if (!make_files(box) || !lab_folder_make(box->folder, sizeof box->folder, "solution"))
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no memory for its tensors: %s",
+                                     strerror(errno));
+    int error = start(box);
+    if (error != 0)
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s",
+                                     box->command.python->asked, strerror(error));
+    if (ask(box, NULL, seconds, "ready", NULL))
+        return true;
+    *outcome = box->outcome;
+    if (outcome->verdict == LAB_TRIAL_CRASHED)
+        outcome->verdict = LAB_TRIAL_COMPILE_ERROR; /* it could not be loaded */
+    return false;
+}
+
+bool lab_box_open(lab_box **result, const lab_box_command *command, lab_trial_outcome *outcome)
+{
+    const lab_protections protections = lab_protections_find();
+    *result = NULL;
+    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
+    if (!lab_protections_suffice(&protections) && !command->unsafe)
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNPROTECTED, NULL);
+    lab_box *box = calloc(1, sizeof *box);
+    if (!box)
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no memory for its process");
+    box->command = *command;
+    box->problem = command->problem;
+    box->inputs.fd = box->outputs.fd = -1;
+    if (!command->model)
+        heed_problem_print(&box->problem, box->spec, sizeof box->spec);
+    lab_host_clear(&box->host, command->interrupted);
+    if (load(box, outcome)) {
+        *result = box;
+        return true;
+    }
+    lab_box_close(box);
+    return false;
+}
+
+void lab_box_close(lab_box *box)
+{
+    if (!box)
+        return;
+    lab_host_end(&box->host);
+    lab_arena_destroy(&box->inputs);
+    lab_arena_destroy(&box->outputs);
+    lab_folder_remove(box->folder);
+    free(box);
+}
+
+const lab_trial_outcome *lab_box_outcome(const lab_box *box)
+{
+    return &box->outcome;
+}
+
+const void *lab_box_output(const lab_box *box)
+{
+    return box->outputs.map;
+}
+
+/* ---- As a subject ---- */
+
+static heed_status status_of(const lab_box *box)
+{
+    if (box->outcome.verdict == LAB_TRIAL_OK)
+        return HEED_OK;
+    return heed_fail(HEED_ERR_DEVICE, "%s", box->outcome.text);
+}
+
+static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
+{
+    const lab_box *box = data;
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(problem, spec, sizeof spec);
+    if (strcmp(spec, box->spec) != 0)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "it is for the sizes of its task alone");
+    *needs = (lab_needs){ .seconds = -1 };
+    snprintf(needs->name, sizeof needs->name, "solution");
+    return status_of(box);
+}
+
+/* Copies the inputs of @blocks to the file. */
+static void give(lab_box *box, const lab_block *blocks)
+{
+    size_t at = 0;
+    for (int i = 0; i < 3; i++) {
+        memcpy(box->inputs.map + at, blocks[i].region.data, box->sizes[i]);
+        at += box->sizes[i];
+    }
+}
+
+/* Brings back the outputs, and inputs that are not what they were. */
+static void take(const lab_box *box, lab_stage *stage)
+{
+    const unsigned char *from = box->outputs.map;
+    memcpy(stage->block[LAB_O].region.data, from, box->o_size);
+    if (stage->block[LAB_LSE].region.map)
+        memcpy(stage->block[LAB_LSE].region.data, from + box->o_size, box->lse_size);
+    from += box->o_size + box->lse_size;
+    for (int i = 0; i < 3; i++) {
+        if (memcmp(stage->block[i].region.data, from, box->sizes[i]) != 0)
+            memcpy(stage->block[i].region.data, from, box->sizes[i]);
+        from += box->sizes[i];
+    }
+}
+
+static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
+{
+    lab_box *box = data;
+    const double seconds = call_seconds(box);
+    give(box, stage->block);
+    if (ask(box, "load", seconds, "loaded", NULL) && ask(box, "compute", seconds, "done", NULL) &&
+        ask(box, "bring", seconds, "brought", NULL))
+        take(box, stage);
+    *outcome = status_of(box);
+    return HEED_OK;
+}
+
+/* Never asked, as run_away() is there. */
+static heed_status run(void *data, const heed_buffers *buffers)
+{
+    (void)data;
+    (void)buffers;
+    return heed_fail(HEED_ERR_INVALID, "a solution runs in a process of its own");
+}
+
+lab_subject lab_box_subject(lab_box *box)
+{
+    return (lab_subject){ .data = box, .prepare = prepare, .run = run, .run_away = run_away };
+}
+
+/* ---- Times ---- */
+
+/* One call on the tensors that are there, until its output is: work that was put off is done when
+ * it is fetched for the first time. */
+static bool time_call(lab_box *box, double *seconds)
+{
+    const double limit = call_seconds(box);
+    double fetching = limit;
+    if (!ask(box, "compute", limit, "done", NULL))
+        return false;
+    *seconds = box->outcome.seconds;
+    if (!ask(box, "fetch", limit, "fetched", NULL))
+        return false;
+    double first = box->outcome.seconds;
+    for (int i = 0; i < FETCHES; i++) {
+        if (!ask(box, "fetch", limit, "fetched", NULL))
+            return false;
+        fetching = box->outcome.seconds < fetching ? box->outcome.seconds : fetching;
+    }
+    *seconds += first > PUT_OFF * fetching ? first - fetching : 0;
+    return true;
+}
+
+bool lab_box_time(lab_box *box, const lab_values *values, double *seconds)
+{
+    give(box, values->block);
+    return ask(box, "load", call_seconds(box), "loaded", NULL) && time_call(box, seconds);
+}
+
+bool lab_box_call(lab_box *box, const float *const *inputs, double *seconds, bool *changed)
+{
+    size_t at = 0;
+    *changed = false;
+    for (int i = 0; i < box->count; i++) {
+        memcpy(box->inputs.map + at, inputs[i], box->sizes[i]);
+        at += box->sizes[i];
+    }
+    if (!ask(box, "load", call_seconds(box), "loaded", NULL) || !time_call(box, seconds) ||
+        !ask(box, "bring", call_seconds(box), "brought", NULL))
+        return false;
+    *changed = memcmp(box->outputs.map + box->o_size, box->inputs.map, at) != 0;
+    return true;
+}
+
+bool lab_box_repeat(lab_box *box, int calls, double *claimed, double *seconds)
+{
+    char request[32], rest[LAB_WIRE_LINE];
+    double nanoseconds;
+    snprintf(request, sizeof request, "repeat %d", calls);
+    if (!ask(box, request, call_seconds(box), "repeated", rest))
+        return false;
+    *seconds = box->outcome.seconds / (calls + WARM_UPS);
+    if (sscanf(rest, "%lf", &nanoseconds) != 1)
+        return keep(box, LAB_TRIAL_GARBAGE, "told no time");
+    *claimed = nanoseconds * 1e-9;
+    return true;
+}

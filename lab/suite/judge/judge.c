@@ -1,0 +1,307 @@
+/*
+ * judge.c - is a solution right, and is it fast for a reason?
+ */
+#include "lab/suite/judge/judge.h"
+
+#include "lab/suite/judge/model.h"
+#include "lab/suite/judge/times.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/tensor/random.h"
+#include "lab/verify/sample.h"
+#include "lab/verify/verify.h"
+
+/* Errors up to here are those of 16 bits: bfloat16 inputs of b2 h4 s256 d64 come to 2450 times the
+ * error allowed in float32, a wrong scale and a mean of V to 170000 and more. */
+#define INEXACT_MOST 16384.0
+
+#define ROUNDS 9
+#define ROWS_WORK ((int64_t)1 << 22)
+#define ROWS_LEAST 8
+
+static const char *const names[LAB_JUDGEDS] = { "right",    "inexact", "wrong", "cheats",
+                                                "measured", "failed",  "not" };
+
+const char *lab_judged_name(lab_judged judged)
+{
+    return judged >= 0 && judged < LAB_JUDGEDS ? names[judged] : "unknown";
+}
+
+/* A gate, and what it means to fail it. */
+static const struct {
+    const char *gate;
+    lab_judged judged;
+    bool error; /* its figure is an error over the one allowed */
+} asked[] = {
+    { "executes", LAB_JUDGED_FAILED, false }, { "inputs", LAB_JUDGED_CHEATS, false },
+    { "written", LAB_JUDGED_WRONG, false },   { "finite", LAB_JUDGED_WRONG, false },
+    { "error", LAB_JUDGED_WRONG, true },      { "range", LAB_JUDGED_WRONG, true },
+    { "fresh", LAB_JUDGED_CHEATS, true },     { "linear", LAB_JUDGED_WRONG, true },
+    { "permuted", LAB_JUDGED_WRONG, true },   { "causal", LAB_JUDGED_WRONG, true },
+};
+#define ASKED (sizeof asked / sizeof *asked)
+
+/* Kinds of values, the first of which is asked for variations too. Suites promise finite values of
+ * moderate logits; the others tell mistakes apart that uniform values hide. */
+static const char *const kinds[] = { "normal", "needle", "near", "equal", "rising" };
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+typedef struct judge {
+    const lab_judging *how;
+    lab_judgement *judgement;
+    lab_box *box;
+    heed_problem problem;
+    bool inexact;
+} judge;
+
+static void decide(judge *it, lab_judged judged, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void decide(judge *it, lab_judged judged, const char *format, ...)
+{
+    va_list list;
+    it->judgement->judged = judged;
+    va_start(list, format);
+    vsnprintf(it->judgement->evidence, sizeof it->judgement->evidence, format, list);
+    va_end(list);
+}
+
+/* Its process failed: what that came to. */
+static void decide_failed(judge *it, const lab_trial_outcome *outcome)
+{
+    bool ours = outcome->verdict == LAB_TRIAL_SYSTEM || outcome->verdict == LAB_TRIAL_UNPROTECTED ||
+                outcome->verdict == LAB_TRIAL_INTERRUPTED;
+    snprintf(it->judgement->verdict, sizeof it->judgement->verdict, "%s",
+             lab_trial_verdict_name(outcome->verdict));
+    decide(it, ours ? LAB_JUDGED_NOT : LAB_JUDGED_FAILED, "%s", outcome->text);
+}
+
+/* ---- Gates ---- */
+
+static uint32_t gates_of(bool variations)
+{
+    uint32_t gates = 0;
+    for (size_t i = 0; i < ASKED; i++) {
+        size_t index = lab_gate_index(asked[i].gate);
+        if (index < LAB_GATES && (variations || !lab_gate_at(index)->property))
+            gates |= UINT32_C(1) << index;
+    }
+    return gates;
+}
+
+/* Is the failure of a gate no more than that of 16 bits? */
+static bool is_rounding(const judge *it, size_t i, const lab_verdict *verdict)
+{
+    return it->problem.type == HEED_F32 && asked[i].error && verdict->figure > 1 &&
+           verdict->figure < INEXACT_MOST;
+}
+
+/* Looks at the verdicts of a report. False if one decides. */
+static bool take_report(judge *it, const char *kind, const lab_report *report)
+{
+    for (size_t i = 0; i < ASKED; i++) {
+        const lab_verdict *verdict = &report->verdicts[lab_gate_index(asked[i].gate)];
+        if (asked[i].error && verdict->outcome != LAB_SKIP &&
+            verdict->figure > it->judgement->error)
+            it->judgement->error = verdict->figure;
+        if (verdict->outcome != LAB_FAIL)
+            continue;
+        snprintf(it->judgement->gate, sizeof it->judgement->gate, "%s", asked[i].gate);
+        snprintf(it->judgement->values, sizeof it->judgement->values, "%s", kind);
+        if (is_rounding(it, i, verdict)) {
+            it->inexact = true;
+            decide(it, LAB_JUDGED_INEXACT, "%s", verdict->reason);
+            continue;
+        }
+        if (lab_box_outcome(it->box)->verdict != LAB_TRIAL_OK)
+            decide_failed(it, lab_box_outcome(it->box));
+        else
+            decide(it, asked[i].judged, "%s", verdict->reason);
+        return false;
+    }
+    return true;
+}
+
+static heed_status verify(const judge *it, lab_box *box, size_t kind, uint32_t gates,
+                          lab_report *report)
+{
+    const lab_subject subject = lab_box_subject(box);
+    lab_verify_options options = lab_verify_standard();
+    options.seed = lab_random_stream(it->how->seed, kind);
+    options.gates = gates;
+    options.unlocked = true;
+    options.threads = it->how->threads;
+    return lab_verify_problem(&it->problem, lab_inputs_find(kinds[kind]), &subject, &options, NULL,
+                              report);
+}
+
+/* Lets it through the gates. False if that decided. */
+static bool pass_gates(judge *it, heed_status *status)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        lab_report report;
+        *status = verify(it, it->box, i, gates_of(i == 0), &report);
+        if (*status == HEED_ERR_UNSUPPORTED)
+            continue;
+        if (*status != HEED_OK || !take_report(it, kinds[i], &report))
+            return false;
+    }
+    *status = HEED_OK;
+    return true;
+}
+
+/* The number of a kind of values. */
+static size_t kind_of(const char *name)
+{
+    size_t kind = 0;
+    while (kind < KINDS && strcmp(kinds[kind], name) != 0)
+        kind++;
+    return kind;
+}
+
+/* A solution that is wrong on some values, and right on the same ones in a process that has seen no
+ * others, keeps something from one call for the next. */
+static void look_for_memory(judge *it, const lab_box_command *command)
+{
+    lab_trial_outcome outcome;
+    lab_report report;
+    lab_box *box;
+    const size_t error = lab_gate_index("error");
+    const size_t kind = kind_of(it->judgement->values);
+    if (it->judgement->judged != LAB_JUDGED_WRONG || kind == KINDS ||
+        !lab_box_open(&box, command, &outcome))
+        return;
+    heed_status status = verify(it, box, kind, UINT32_C(1) << error, &report);
+    lab_box_close(box);
+    if (status != HEED_OK || report.verdicts[error].outcome != LAB_PASS)
+        return;
+    char found[LAB_TASK_TEXT];
+    snprintf(found, sizeof found, "%s", it->judgement->evidence);
+    decide(it, LAB_JUDGED_CHEATS, "right in a process that has seen no other values, else: %.300s",
+           found);
+}
+
+/* ---- Times ---- */
+
+/* One call on new values, of which some rows are compared. False if it is wrong or failed. */
+static bool time_once(judge *it, int round, double *seconds, heed_status *status)
+{
+    const lab_inputs *normal = lab_inputs_find("normal");
+    const lab_sampling sampling = { .seed = lab_random_stream(it->how->seed, 100 + (uint64_t)round),
+                                    .work = ROWS_WORK,
+                                    .threads = it->how->threads,
+                                    .least = ROWS_LEAST };
+    lab_values values;
+    lab_sample *sample = NULL;
+    *status = lab_values_create(&values, &it->problem);
+    if (*status != HEED_OK)
+        return false;
+    lab_inputs_fill(normal, &values, sampling.seed);
+    const heed_buffers data = lab_values_buffers(&values);
+    *status = lab_sample_create(&sample, &it->problem, &data, &sampling);
+    if (*status == HEED_OK)
+        lab_sample_reset(sample);
+    bool right = *status == HEED_OK && lab_box_time(it->box, &values, seconds);
+    if (*status == HEED_OK && !right)
+        decide_failed(it, lab_box_outcome(it->box));
+    double error = right ? lab_sample_error(sample, lab_box_output(it->box), NULL) : 0;
+    double most = it->inexact ? INEXACT_MOST : 1;
+    if (error > most) {
+        decide(it, LAB_JUDGED_CHEATS,
+               "right at the gates, and %.3g times the error allowed in call %d that was timed",
+               error, round + 1);
+        right = false;
+    }
+    lab_sample_destroy(sample);
+    lab_values_destroy(&values);
+    return right;
+}
+
+/* Judges by the times. */
+static void compare_times(judge *it)
+{
+    if (lab_times_judge(it->judgement, it->how->device, 0) && !it->inexact)
+        decide(it, LAB_JUDGED_RIGHT, "passes %zu kinds of values; %.3g ms a call", KINDS,
+               it->judgement->fresh * 1e3);
+}
+
+static heed_status time_it(judge *it)
+{
+    double seconds = 0;
+    heed_status status = HEED_OK;
+    for (int i = 0; i < ROUNDS; i++) {
+        if (!time_once(it, i, &seconds, &status))
+            return status;
+        if (i == 0 || seconds < it->judgement->fresh)
+            it->judgement->fresh = seconds;
+    }
+    if (lab_times_repeat(it->box, &it->judgement->claimed, &it->judgement->repeated))
+        compare_times(it);
+    else
+        decide_failed(it, lab_box_outcome(it->box));
+    return HEED_OK;
+}
+
+/* ---- The whole ---- */
+
+/* The problem of @task for its solutions. False if it cannot be judged, which is said. */
+static bool find_problem(judge *it, const lab_task *task)
+{
+    heed_problem own;
+    const char *why = NULL;
+    if (task->kind != LAB_TASK_ATTENTION)
+        why = *task->reason ? task->reason : "the task has no attention";
+    else if (!*task->init)
+        why = "the arguments of its model are not plain";
+    else if (!task->whole && task->input_count == 0)
+        why = "its model takes or makes something else than tensors of float32";
+    if (!why && heed_problem_parse(&own, task->attention[0].spec) != HEED_OK)
+        why = "its problem cannot be read";
+    if (why) {
+        decide(it, LAB_JUDGED_NOT, "%s", why);
+        return false;
+    }
+    if (!task->whole)
+        return true;
+    own.type = own.type == HEED_F32 ? it->how->type : own.type;
+    return heed_problem_normalize(&it->problem, &own) == HEED_OK;
+}
+
+heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const lab_task *task,
+                               const lab_judging *how, lab_error *error)
+{
+    judge it = { .how = how, .judgement = judgement };
+    lab_trial_outcome outcome;
+    heed_status status = HEED_OK;
+    *judgement = (lab_judgement){ .judged = LAB_JUDGED_NOT, .error = -1 };
+    if (!find_problem(&it, task))
+        return HEED_OK;
+    if (!task->whole)
+        return lab_model_judge(judgement, path, task, how, error);
+    const lab_box_command command = { .python = how->python,
+                                      .solution = path,
+                                      .init = task->init,
+                                      .device = how->device,
+                                      .problem = it.problem,
+                                      .load_seconds = how->load_seconds,
+                                      .call_seconds = how->call_seconds,
+                                      .unsafe = how->unsafe,
+                                      .interrupted = how->interrupted };
+    if (!lab_box_open(&it.box, &command, &outcome)) {
+        decide_failed(&it, &outcome);
+        return judgement->judged != LAB_JUDGED_NOT
+                   ? HEED_OK
+                   : lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, outcome.text);
+    }
+    if (pass_gates(&it, &status))
+        status = time_it(&it);
+    else if (status == HEED_OK)
+        look_for_memory(&it, &command);
+    lab_box_close(it.box);
+    if (status == HEED_OK)
+        return HEED_OK;
+    return lab_fail(error, status, "%s: %s", path, heed_message());
+}

@@ -1,0 +1,62 @@
+/*
+ * judge.h - is a solution right, and is it fast for a reason?
+ *
+ * It is let through gates of verification on finite values of several kinds, with new values in
+ * every call, and its own mean of calls on the same tensors is compared with calls on tensors that
+ * it has never seen, by the laboratory's clock.
+ */
+#ifndef LAB_JUDGE_H
+#define LAB_JUDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "lab/base/error.h"
+#include "lab/suite/judge/box.h"
+#include "lab/suite/suite.h"
+
+typedef enum lab_judged {
+    LAB_JUDGED_RIGHT = 0, /* passes, and its time is what it takes */
+    LAB_JUDGED_INEXACT,   /* errs as if it rounded to 16 bits; else it passes */
+    LAB_JUDGED_WRONG,     /* does not compute attention */
+    LAB_JUDGED_CHEATS,    /* keeps answers, changes inputs, stops its clock, is wrong while timed */
+    LAB_JUDGED_MEASURED,  /* is right, and fast only on tensors that it has seen before */
+    LAB_JUDGED_FAILED,    /* does not load, crashes, hangs, starts processes */
+    LAB_JUDGED_NOT        /* not judged: the reason says why */
+} lab_judged;
+
+#define LAB_JUDGEDS 7
+
+/* lab_judged_name() returns one word, such as "cheats"; "unknown" for another value. */
+const char *lab_judged_name(lab_judged judged);
+
+typedef struct lab_judgement {
+    lab_judged judged;
+    char evidence[LAB_TASK_TEXT]; /* one line */
+    char gate[32];                /* that decided; "" for none */
+    char values[32];              /* the kind of values that it decided on; "" for none */
+    double error;                 /* the largest over the one allowed; negative: not known */
+    double claimed;   /* mean seconds of a call by its own process, on the same tensors */
+    double repeated;  /* the same by the laboratory's clock; 0: not timed */
+    double fresh;     /* least seconds of a call on tensors that it has not seen */
+    char verdict[16]; /* of its process, such as "hang", if that failed */
+} lab_judgement;
+
+typedef struct lab_judging {
+    const lab_python *python;
+    const char *device;                /* torch's: "cpu", "cuda:0" */
+    heed_type type;                    /* in which float32 tasks are judged */
+    uint64_t seed;                     /* of values: nobody's guess */
+    int threads;                       /* of the reference, 1 or more */
+    double load_seconds, call_seconds; /* see box.h */
+    bool unsafe;
+    bool (*interrupted)(void);
+} lab_judging;
+
+/* lab_solution_judge() judges the solution in the file @path of @task, which has been read. Returns
+ * HEED_OK whatever the solution does; HEED_ERR_NO_MEMORY. */
+heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const lab_task *task,
+                               const lab_judging *how, lab_error *error);
+
+#endif /* LAB_JUDGE_H */

@@ -1,0 +1,248 @@
+/*
+ * model.c - a solution of a task whose attention is inside a model
+ */
+#include "lab/suite/judge/model.h"
+
+#include "lab/suite/judge/times.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lab/tensor/random.h"
+
+/* A solution may err so many times as far as the task's own model in float32 does, and by so many
+ * units of it. */
+#define ALLOWED_TIMES 4
+#define ALLOWED_LEAST 1e-6
+
+/* Errors up to so many times those allowed are those of products in 16 bits: the model's own in
+ * float32 says how much the values magnify a rounding. */
+#define INEXACT_MOST 16384.0
+
+#define ROUNDS 3 /* with each kind of values */
+
+/* Before a call that is timed: threads of the other boxes spin on for some milliseconds. */
+#define PAUSE_NANOSECONDS 30000000
+
+/* Kinds of values: those of the suite; of both signs; and such that one key has most of the weight.
+ */
+static const struct {
+    const char *name;
+    double least, most;
+} kinds[] = { { "uniform", 0, 1 }, { "signed", -1.7, 1.7 }, { "sharp", -12, 12 } };
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+enum {
+    SOLUTION,
+    SINGLE, /* the task's model in float32 */
+    DOUBLE, /* and in float64 */
+    BOXES
+};
+
+typedef struct models {
+    const lab_task *task;
+    const lab_judging *how;
+    lab_judgement *judgement;
+    lab_box *box[BOXES];
+    float *inputs[LAB_TASK_INPUTS];
+    double *expected;
+    double fresh; /* least seconds of a call of the task's own model, on new values */
+    bool inexact;
+} models;
+
+static bool decide(models *it, lab_judged judged, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool decide(models *it, lab_judged judged, const char *format, ...)
+{
+    va_list list;
+    it->judgement->judged = judged;
+    va_start(list, format);
+    vsnprintf(it->judgement->evidence, sizeof it->judgement->evidence, format, list);
+    va_end(list);
+    return false;
+}
+
+/* A box has failed: the solution's is its own fault, another one is not. */
+static bool decide_failed(models *it, int which, const lab_trial_outcome *outcome)
+{
+    bool ours = which != SOLUTION || outcome->verdict == LAB_TRIAL_SYSTEM ||
+                outcome->verdict == LAB_TRIAL_UNPROTECTED ||
+                outcome->verdict == LAB_TRIAL_INTERRUPTED;
+    snprintf(it->judgement->verdict, sizeof it->judgement->verdict, "%s",
+             lab_trial_verdict_name(outcome->verdict));
+    return decide(it, ours ? LAB_JUDGED_NOT : LAB_JUDGED_FAILED, "%s%s",
+                  which != SOLUTION ? "the task's own model: " : "", outcome->text);
+}
+
+/* ---- Boxes and values ---- */
+
+static bool open_boxes(models *it, const char *path)
+{
+    for (int i = 0; i < BOXES; i++) {
+        lab_trial_outcome outcome;
+        const lab_box_command command = { .python = it->how->python,
+                                          .solution = i == SOLUTION ? path : it->task->path,
+                                          .init = it->task->init,
+                                          .device = it->how->device,
+                                          .model = it->task,
+                                          .entry = i == SOLUTION ? "ModelNew" : "Model",
+                                          .precise = i == DOUBLE,
+                                          .load_seconds = it->how->load_seconds,
+                                          .call_seconds = it->how->call_seconds,
+                                          .unsafe = it->how->unsafe,
+                                          .interrupted = it->how->interrupted };
+        if (!lab_box_open(&it->box[i], &command, &outcome))
+            return decide_failed(it, i, &outcome);
+    }
+    return true;
+}
+
+static bool make_room(models *it)
+{
+    it->expected = malloc(it->task->output_elements * sizeof *it->expected);
+    bool whole = it->expected != NULL;
+    for (int i = 0; i < it->task->input_count && whole; i++) {
+        it->inputs[i] = malloc(it->task->input_elements[i] * sizeof(float));
+        whole = it->inputs[i] != NULL;
+    }
+    return whole;
+}
+
+static void close_all(models *it)
+{
+    for (int i = 0; i < BOXES; i++)
+        lab_box_close(it->box[i]);
+    for (int i = 0; i < LAB_TASK_INPUTS; i++)
+        free(it->inputs[i]);
+    free(it->expected);
+}
+
+static void draw(models *it, size_t kind, int round)
+{
+    const double range = kinds[kind].most - kinds[kind].least;
+    for (int i = 0; i < it->task->input_count; i++) {
+        uint64_t stream = lab_random_stream(it->how->seed,
+                                            10000 * kind + 100 * (uint64_t)round + (uint64_t)i);
+        for (size_t j = 0; j < it->task->input_elements[i]; j++)
+            it->inputs[i][j] = (float)(kinds[kind].least +
+                                       range * (double)lab_random_below(stream, j, 1 << 20) /
+                                           (1 << 20));
+    }
+}
+
+/* ---- Calls ---- */
+
+static void rest(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NANOSECONDS }, NULL);
+}
+
+static bool call(models *it, int which, double *seconds)
+{
+    bool changed;
+    if (!lab_box_call(it->box[which], (const float *const *)it->inputs, seconds, &changed))
+        return decide_failed(it, which, lab_box_outcome(it->box[which]));
+    if (changed && which == SOLUTION) {
+        snprintf(it->judgement->gate, sizeof it->judgement->gate, "inputs");
+        return decide(it, LAB_JUDGED_CHEATS, "its inputs were written to");
+    }
+    return true;
+}
+
+/* The norm of the difference from what is expected, over that of what is expected. */
+static double error_of(const models *it, int which)
+{
+    const double *made = lab_box_output(it->box[which]);
+    double sum = 0, all = 0;
+    for (size_t i = 0; i < it->task->output_elements; i++) {
+        double off = made[i] - it->expected[i];
+        sum += off * off;
+        all += it->expected[i] * it->expected[i];
+    }
+    return all > 0 ? sqrt(sum / all) : sqrt(sum);
+}
+
+/* Compares the output of the solution with what the task's own model makes of the same inputs.
+ * False if that decides: one that was right on the first values of a kind and is wrong on others of
+ * the same kind keeps something. */
+static bool compare(models *it, size_t kind, int round)
+{
+    double unused, seconds = 0;
+    if (!call(it, DOUBLE, &unused))
+        return false;
+    rest();
+    if (!call(it, SINGLE, &seconds))
+        return false;
+    it->fresh = it->fresh > 0 ? fmin(it->fresh, seconds) : seconds;
+    memcpy(it->expected, lab_box_output(it->box[DOUBLE]),
+           it->task->output_elements * sizeof *it->expected);
+    double allowed = fmax(ALLOWED_TIMES * error_of(it, SINGLE), ALLOWED_LEAST);
+    double error = error_of(it, SOLUTION);
+    if (!(error / allowed <= it->judgement->error))
+        it->judgement->error = error / allowed;
+    if (error <= allowed)
+        return true;
+    snprintf(it->judgement->gate, sizeof it->judgement->gate, "error");
+    snprintf(it->judgement->values, sizeof it->judgement->values, "%s", kinds[kind].name);
+    it->inexact = error <= INEXACT_MOST * allowed;
+    decide(it,
+           it->inexact ? LAB_JUDGED_INEXACT
+           : round > 0 ? LAB_JUDGED_CHEATS
+                       : LAB_JUDGED_WRONG,
+           "relative error %.3g, where the task's own model in float32 has %.3g, in call %d", error,
+           error_of(it, SINGLE), (int)(kind * ROUNDS) + round + 1);
+    return it->inexact;
+}
+
+static bool call_all(models *it)
+{
+    double seconds = 0;
+    for (size_t kind = 0; kind < KINDS; kind++)
+        for (int round = 0; round < ROUNDS; round++) {
+            draw(it, kind, round);
+            rest();
+            if (!call(it, SOLUTION, &seconds) || !compare(it, kind, round))
+                return false;
+            if (it->judgement->fresh == 0 || seconds < it->judgement->fresh)
+                it->judgement->fresh = seconds;
+        }
+    return true;
+}
+
+static void judge_times(models *it)
+{
+    lab_judgement *j = it->judgement;
+    double claimed = 0, repeated = 0;
+    if (!lab_times_repeat(it->box[SINGLE], &claimed, &repeated)) {
+        decide_failed(it, SINGLE, lab_box_outcome(it->box[SINGLE]));
+        return;
+    }
+    rest();
+    if (!lab_times_repeat(it->box[SOLUTION], &j->claimed, &j->repeated)) {
+        decide_failed(it, SOLUTION, lab_box_outcome(it->box[SOLUTION]));
+        return;
+    }
+    if (lab_times_judge(j, it->how->device, it->fresh - repeated) && !it->inexact)
+        decide(it, LAB_JUDGED_RIGHT, "as near as the task's own model, on %zu kinds of values",
+               KINDS);
+}
+
+heed_status lab_model_judge(lab_judgement *judgement, const char *path, const lab_task *task,
+                            const lab_judging *how, lab_error *error)
+{
+    models it = { .task = task, .how = how, .judgement = judgement };
+    heed_status status = HEED_OK;
+    if (!make_room(&it))
+        status = lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory for its tensors", path);
+    else if (open_boxes(&it, path) && call_all(&it))
+        judge_times(&it);
+    close_all(&it);
+    bool ours = judgement->judged == LAB_JUDGED_NOT && *judgement->verdict;
+    if (status == HEED_OK && ours)
+        status = lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, judgement->evidence);
+    return status;
+}

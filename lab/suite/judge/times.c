@@ -1,0 +1,64 @@
+/*
+ * times.c - is a solution as fast as it seems to suites?
+ */
+#include "lab/suite/judge/times.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Calls on other tensors are slower if even the fastest takes so many times as long as those on the
+ * same ones do on average, by either clock, and so much longer, and so many times what is honest.
+ */
+#define SLOWER 2
+#define SLOWER_SECONDS 3e-4
+
+/* Idle threads of a CPU have been seen to wake up that late. */
+#define COLD_CPU 3e-3
+
+/* A process lies about its time if more than half of it is missing, of so many seconds and more. */
+#define MISSING 0.5
+#define MISSING_SECONDS 0.5
+
+#define CALLS 20
+#define MORE 4
+#define CALLS_MOST 1000000
+
+static bool missing(double claimed, double repeated)
+{
+    return repeated - claimed > MISSING * repeated;
+}
+
+bool lab_times_repeat(lab_box *box, double *claimed, double *repeated)
+{
+    int calls = CALLS;
+    while (lab_box_repeat(box, calls, claimed, repeated)) {
+        if (!missing(*claimed, *repeated) || *repeated * calls > MISSING_SECONDS ||
+            calls > CALLS_MOST)
+            return true;
+        calls *= MORE;
+    }
+    return false;
+}
+
+bool lab_times_judge(lab_judgement *judgement, const char *device, double cold)
+{
+    const double seen = fmax(judgement->repeated, judgement->claimed);
+    if (missing(judgement->claimed, judgement->repeated)) {
+        judgement->judged = LAB_JUDGED_CHEATS;
+        snprintf(judgement->evidence, sizeof judgement->evidence,
+                 "its process says %.3g ms a call, and the same calls took %.3g ms each",
+                 judgement->claimed * 1e3, judgement->repeated * 1e3);
+        return false;
+    }
+    const double least = strcmp(device, "cpu") == 0 ? COLD_CPU : 0;
+    const double honest = SLOWER * fmax(cold, least) + SLOWER_SECONDS;
+    if (judgement->fresh > SLOWER * seen && judgement->fresh - seen > honest) {
+        judgement->judged = LAB_JUDGED_MEASURED;
+        snprintf(judgement->evidence, sizeof judgement->evidence,
+                 "%.3g ms a call on tensors that it has seen before, %.3g ms on others", seen * 1e3,
+                 judgement->fresh * 1e3);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Runs KernelBench's own evaluator on solutions that heed exports, on this machine's GPU.
+
+    scripts/kernelbench.py CHECKOUT [--heed FILE] [--out FOLDER] [--tasks 1/97,3/31,...] [--rows f32,...]
+    scripts/kernelbench.py CHECKOUT --dry-run        exports all solutions and checks their sources; needs no GPU
+
+CHECKOUT is a checkout of KernelBench, of which nothing is changed: eval_kernel_against_ref() judges and times a
+solution, measure_ref_program_time() the suite's own model in the same process, validate_kernel_static() the source,
+and fastp() makes the score. Each evaluation has a process of its own. kernelbench_report.json in FOLDER has
+their answers beside heed's own measurement of the attention in the task (`heed bench --cold`), and where the difference
+comes from. Evaluations that are in the report already are kept, so that a run can go on later;
+--again makes them anew.
+
+Rows are ways to multiply float32 tensors, each a label of its own:
+
+    f32          the suite's fp32; products in float32
+    f32-f16      the suite's fp32; inputs and outputs of attention rounded to float16. The suite's tolerance of 1e-4
+                 is for another type; where it lets this pass, that is said here and in the report
+    f16, bf16    the suite's fp16 and bf16, which round its reference too, with a tolerance of 1e-2
+
+The evaluator imports torch, numpy, requests, pydantic and tqdm. Modules for asking language models (openai, litellm,
+dotenv, modal) are replaced by empty ones where they are missing; the report names these.
+"""
+
+import argparse
+import datetime
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TASKS = "1/97,3/31,3/43,3/44"
+ROWS = {  # label: (the suite's precision, type of products, type of heed's own measurement)
+    "f32": ("fp32", "f32", "f32"),
+    "f32-f16": ("fp32", "f16", "f16"),
+    "f16": ("fp16", "f16", "f16"),
+    "bf16": ("bf16", "bf16", "bf16"),
+}
+FORMS = ("kernel", "library")
+STUBS = ("openai", "litellm", "dotenv", "modal")
+ARCHITECTURES = {7: "Turing", 8: "Ampere", 9: "Hopper", 10: "Blackwell", 12: "Blackwell"}
+TARGETS = (0.0, 1.0, 1.5, 2.0)
+SCHEMA = "heed.kernelbench/1"
+
+
+# ---- In the process of an evaluation ----
+
+
+def nothing(name):
+    """A member of an empty module."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return lambda *args, **words: None
+
+
+class Stubs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Empty modules in the place of missing ones: every name of theirs does nothing."""
+
+    def __init__(self):
+        self.made = []
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] not in STUBS:
+            return None
+        self.made.append(name)
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        module = types.ModuleType(spec.name)
+        module.__getattr__ = nothing
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+def open_suite(checkout):
+    """Makes the suite's package importable; returns the finder that knows which modules are stubs."""
+    stubs = Stubs()
+    sys.meta_path.append(stubs)
+    sys.path[0] = str(checkout / "src")  # in the place of this folder, whose kernelbench.py has the package's name
+    return stubs
+
+
+def plain(value):
+    """A value as JSON can say it."""
+    try:
+        json.dumps(value)
+        return value
+    except (TypeError, ValueError):
+        return {k: plain(v) for k, v in value.items()} if isinstance(value, dict) else str(value)
+
+
+def check_source(checkout, text, precision):
+    """The suite's check, which is a file that needs nothing else of it."""
+    path = checkout / "src" / "kernelbench" / "kernel_static_checker.py"
+    spec = importlib.util.spec_from_file_location("kernel_static_checker", path)
+    checker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(checker)
+    valid, errors, warnings = checker.validate_kernel_static(text, backend="cuda", precision=precision)
+    return {"accepted": valid, "errors": errors, "warnings": warnings}
+
+
+def evaluate(job):
+    """One evaluation; the answer goes to the file job["answer"]."""
+    checkout = pathlib.Path(job["checkout"])
+    stubs = open_suite(checkout)
+    reference, solution = (pathlib.Path(job[name]).read_text() for name in ("task", "solution"))
+    answer = {"static_check": check_source(checkout, solution, job["precision"]), "stubs": stubs.made}
+    if job["gpu"]:
+        import torch
+        from kernelbench import eval as suite_eval, timing, utils
+
+        device = torch.device("cuda:0")
+        utils.set_gpu_arch([ARCHITECTURES[torch.cuda.get_device_capability(device)[0]]])
+        result = suite_eval.eval_kernel_against_ref(
+            reference, solution, num_correct_trials=job["correct_trials"], num_perf_trials=job["trials"],
+            measure_performance=True, timing_method="cuda_event", build_dir=job["build"], device=device,
+            backend="cuda", precision=suite_eval.get_torch_dtype_from_string(job["precision"]))
+        answer["result"] = plain(result.model_dump()) if result is not None else None
+        words = {"ref_arch_name": "reference", "ref_arch_src": reference, "num_trials": job["trials"],
+                 "device": device, "precision": job["precision"]}
+        answer["eager"] = plain(timing.measure_ref_program_time(**words))
+        if job["compiled"]:
+            answer["compiled"] = plain(timing.measure_ref_program_time(use_torch_compile=True, **words))
+        answer["versions"] = {"torch": torch.__version__, "cuda": torch.version.cuda,
+                              "device": torch.cuda.get_device_name(device)}
+    pathlib.Path(job["answer"]).write_text(json.dumps(answer))
+
+
+def build(job):
+    """Compiles a solution as the evaluator will, so that several can be compiled side by side."""
+    os.environ["TORCH_EXTENSIONS_DIR"] = job["build"]
+    os.environ["TORCH_CUDA_ARCH_LIST"] = job["architecture"]
+    exec(compile(pathlib.Path(job["solution"]).read_text(), job["solution"], "exec"), {})
+
+
+# ---- In the process that asks for them ----
+
+
+def run_job(job, name, seconds):
+    """Runs a job in a process of its own, which is killed when the time is over. Returns None, or why it failed."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(
+        [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    if job.get("library"):
+        environment["HEED_LIBRARY"] = job["library"]
+    command = [sys.executable, __file__, name, json.dumps(job)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            errors="replace", start_new_session=True), seconds
+
+
+def finish(process, seconds):
+    try:
+        said, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.communicate()
+        return f"not done within {seconds} s"
+    return None if process.returncode == 0 else f"ended with {process.returncode}: {said.strip()[-2000:]}"
+
+
+def heed_json(heed, *words):
+    done = subprocess.run([str(heed), *map(str, words), "--json"], capture_output=True, text=True, check=False)
+    try:
+        return done.returncode, json.loads(done.stdout)
+    except ValueError:
+        return done.returncode, {"errors": [done.stderr.strip()]}
+
+
+def find_task(checkout, name):
+    level, number = name.split("/")
+    found = sorted((checkout / "KernelBench" / f"level{level}").glob(f"{number}_*.py"))
+    if len(found) != 1:
+        raise SystemExit(f"kernelbench: {checkout} has {len(found)} tasks of level {level} with the number {number}")
+    return found[0]
+
+
+def commit_of(folder):
+    done = subprocess.run(["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None
+
+
+def own_measurement(args, spec, kind):
+    """heed bench of the attention alone: median seconds of heed and of the fastest rival, None where unknown."""
+    words = [w if w not in ("f32", "f16", "bf16") else kind for w in spec.split()]
+    rivals = args.peers if kind != "f32" else "torch-efficient"
+    code, answer = heed_json(args.heed, "bench", "--device", "cuda", "--cold", "--peers", rivals, " ".join(words))
+    return {"problem": " ".join(words), "exit": code, "bench": answer}
+
+
+def seconds_of(own):
+    """The median of heed's calls in an answer of heed bench."""
+    rows = [r for r in own.get("bench", {}).get("rows", []) if r.get("outcome") == "ok"]
+    return rows[0]["seconds"]["p50"] if rows else None
+
+
+def add_difference(entry, task):
+    """The parts of which a solution's time is made, in milliseconds: attention by heed's own clock, and the rest."""
+    result, own = entry.get("result") or {}, seconds_of(entry.get("own", {}))
+    if not result.get("correctness") or result.get("runtime", -1) <= 0:
+        return
+    reference = (entry.get("eager") or {}).get("mean")
+    layers = sum(one["layers"] for one in task["attention"])
+    parts = {"solution_ms": result["runtime"], "reference_ms": reference, "attention_share": task["attention_share"]}
+    if own:
+        parts["attention_ms"] = own * layers * 1e3
+        parts["rest_ms"] = result["runtime"] - parts["attention_ms"]
+    if reference:
+        entry["speedup_eager"] = reference / result["runtime"]
+    if (entry.get("compiled") or {}).get("mean"):
+        entry["speedup_compiled"] = entry["compiled"]["mean"] / result["runtime"]
+    parts["words"] = (
+        "The suite times the whole model with a cold L2, outputs allocated in the call: linear maps, norms, casts of "
+        "float32 tensors and copies are in the rest, which attention cannot make shorter. heed's own figure is of "
+        "attention alone, in 16 bits where the row says so, with outputs that exist.")
+    entry["difference"] = parts
+
+
+def scores(checkout, entries):
+    """The suite's fast_p of each row and form, over the tasks that were evaluated."""
+    open_suite(checkout)
+    import numpy
+    from kernelbench.score import fastp
+
+    made = {}
+    for key in sorted({(e["row"], e["form"]) for e in entries}):
+        mine = [e for e in entries if (e["row"], e["form"]) == key and "result" in e]
+        right = numpy.array([bool((e["result"] or {}).get("correctness")) for e in mine])
+        actual = numpy.array([max((e["result"] or {}).get("runtime", -1.0), 1e-9) for e in mine])
+        made["/".join(key)] = {}
+        for which in ("eager", "compiled"):
+            base = numpy.array([(e.get(which) or {}).get("mean") or 0.0 for e in mine])
+            made["/".join(key)][which] = {str(p): float(fastp(right, base, actual, len(mine), p)) for p in TARGETS}
+    return made
+
+
+def prepare(args, work):
+    """Exports the solutions; returns one entry for each, with the paths of what it needs."""
+    entries = []
+    for name in args.tasks.split(","):
+        path = find_task(args.checkout, name)
+        code, answer = heed_json(args.heed, "suite", "import", "kernelbench", path.parent, "--any-version")
+        number = int(name.split("/")[1])
+        task = next((t for t in answer.get("tasks", []) if t["problem"] == number), None)
+        if task is None:
+            raise SystemExit(f"kernelbench: heed suite import ended with {code}: {answer.get('errors')}")
+        for row in args.rows.split(","):
+            for form in FORMS:
+                entries.append(export(args, work, name, path, task, row, form))
+    return entries
+
+
+def export(args, work, name, path, task, row, form):
+    precision, products, _ = ROWS[row]
+    folder = work / row
+    entry = {"task": name, "file": path.name, "row": row, "form": form, "precision": precision, "products": products}
+    words = ["suite", "export", "kernelbench", path, "--products", products, "--form", form, "--out", folder]
+    code, answer = heed_json(args.heed, *words, "--machine", args.machine)
+    entry["_task"], entry["_path"] = task, str(path)
+    if code != 0:
+        entry["refused"] = " ".join(answer.get("errors", [f"heed ended with {code}"]))
+        return entry
+    solution = answer["solutions"][0]
+    entry.update(kernel=solution["kernel"], problem=solution["problem"], _solution=solution["file"])
+    entry["_build"] = str(work / "build" / f"{name.replace('/', '_')}_{row}_{form}")
+    return entry
+
+
+def job_of(args, entry, work):
+    pathlib.Path(entry["_build"]).mkdir(parents=True, exist_ok=True)
+    return {"checkout": str(args.checkout), "task": entry["_path"], "solution": entry["_solution"],
+            "precision": entry["precision"], "build": entry["_build"], "gpu": not args.dry_run,
+            "trials": args.trials, "correct_trials": args.correct_trials, "compiled": args.compiled,
+            "answer": str(work / "answer.json"), "library": str(args.library) if args.library else "",
+            "architecture": args.architecture}
+
+
+def build_all(args, entries, work):
+    """Compiles the kernels, some at a time."""
+    todo = [e for e in entries if e["form"] == "kernel" and "_solution" in e]
+    for i in range(0, len(todo), args.jobs):
+        running = [run_job(job_of(args, e, work), "--build", args.timeout) for e in todo[i : i + args.jobs]]
+        for entry, (process, seconds) in zip(todo[i : i + args.jobs], running):
+            failed = finish(process, seconds)
+            if failed:
+                print(f"{entry['task']} {entry['row']}: not compiled: {failed}", file=sys.stderr)
+
+
+def measure(args, entry, work):
+    job = job_of(args, entry, work)
+    pathlib.Path(job["answer"]).unlink(missing_ok=True)
+    failed = finish(*run_job(job, "--evaluate", args.timeout))
+    if failed:
+        entry["failed"] = failed
+        return
+    entry.update(json.loads(pathlib.Path(job["answer"]).read_text()))
+    if args.dry_run:
+        return
+    entry["own"] = own_measurement(args, entry["_task"]["attention"][0]["problem"], ROWS[entry["row"]][2])
+    add_difference(entry, entry["_task"])
+
+
+def say(entry):
+    words = f"{entry['task']:>5} {entry['row']:8} {entry['form']:8}"
+    if "refused" in entry:
+        return f"{words} refused: {entry['refused']}"
+    if "failed" in entry:
+        return f"{words} failed: {entry['failed'].splitlines()[-1]}"
+    check = entry["static_check"]
+    words += f" source {'accepted' if check['accepted'] else 'not accepted: ' + '; '.join(check['errors'])}"
+    result = entry.get("result")
+    if result:
+        words += f", {'right' if result['correctness'] else 'WRONG'}, {result['runtime']} ms"
+        for key, name in (("speedup_eager", "eager"), ("speedup_compiled", "torch.compile")):
+            words += f", {entry[key]:.2f}x {name}" if key in entry else ""
+    return words
+
+
+def public(entry):
+    return {key: value for key, value in entry.items() if not key.startswith("_")}
+
+
+def write_report(args, entries):
+    report = {
+        "schema": SCHEMA, "suite": "KernelBench", "suite_commit": commit_of(args.checkout),
+        "heed_commit": commit_of(ROOT), "time": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+        "command": " ".join(sys.argv), "dry_run": args.dry_run,
+        "notes": [
+            "Library solutions have no kernel in the file: the suite's check of sources refuses them, and was off.",
+            "float16 products pass or fail the suite's fp32 tolerance, 1e-4, by the values of its inputs, which are "
+            "uniform: attention is then nearly a mean of V. That a row of them passes says nothing of their error."],
+        "fast_p": {} if args.dry_run else scores(args.checkout, entries),
+        "evaluations": [public(entry) for entry in entries]}
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "kernelbench_report.json").write_text(json.dumps(report, indent=2) + "\n")
+
+
+def known(args):
+    """Evaluations of an earlier run, by task, row and form."""
+    path = args.out / "kernelbench_report.json"
+    if args.again or args.dry_run or not path.exists():
+        return {}
+    report = json.loads(path.read_text())
+    if report.get("schema") != SCHEMA:
+        raise SystemExit(f"kernelbench: {path} is no report of this script")
+    return {(e["task"], e["row"], e["form"]): e for e in report["evaluations"] if "result" in e}
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", type=pathlib.Path)
+    parser.add_argument("--heed", type=pathlib.Path, default=ROOT / "build/release/cli/heed")
+    parser.add_argument("--library", type=pathlib.Path, help="libheed.so for the library rows [default: beside --heed]")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--work", type=pathlib.Path, help="a folder for solutions and builds, kept [default: none]")
+    parser.add_argument("--tasks", default=TASKS)
+    parser.add_argument("--rows", default=",".join(ROWS))
+    parser.add_argument("--machine", default="H200")
+    parser.add_argument("--architecture", default="9.0")
+    parser.add_argument("--peers", default="torch-flash,torch-efficient,torch-cudnn")
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--correct-trials", type=int, default=5)
+    parser.add_argument("--timeout", type=float, default=400)
+    parser.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
+    parser.add_argument("--no-compiled", dest="compiled", action="store_false", help="leave torch.compile out")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--dry-run", action="store_true")
+    args = parser.parse_args(arguments)
+    unknown = [row for row in args.rows.split(",") if row not in ROWS]
+    if unknown:
+        parser.error(f"--rows: {unknown[0]!r} is not one of {', '.join(ROWS)}")
+    if not (args.checkout / "src" / "kernelbench" / "eval.py").is_file():
+        parser.error(f"{args.checkout} is no checkout of KernelBench: it has no src/kernelbench/eval.py")
+    args.checkout = args.checkout.resolve()
+    beside = args.heed.resolve().parent.parent / "src" / "libheed.so"
+    args.library = args.library or (beside if beside.exists() else None)
+    return args
+
+
+def main():
+    if sys.argv[1:2] in (["--evaluate"], ["--build"]):
+        return {"--evaluate": evaluate, "--build": build}[sys.argv[1]](json.loads(sys.argv[2]))
+    args = parse(sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        work = (args.work or pathlib.Path(folder)).resolve()
+        entries, done = prepare(args, work), known(args)
+        entries = [done.get((e["task"], e["row"], e["form"]), e) for e in entries]
+        others = [e for key, e in done.items() if e not in entries]
+        if not args.dry_run:
+            build_all(args, entries, work)
+        for entry in entries:
+            if "_solution" in entry:
+                measure(args, entry, work)
+                write_report(args, others + entries)
+            print(say(entry), flush=True)
+        write_report(args, others + entries)
+    return 1 if any("failed" in e for e in entries) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

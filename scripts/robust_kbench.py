@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Runs robust-kbench's filters and evaluator on heed's attention task, its solution, and five wrong or cheating ones.
+
+    scripts/robust_kbench.py CHECKOUT [--heed FILE] [--out FOLDER] [--repetitions N]
+    scripts/robust_kbench.py CHECKOUT --dry-run     makes all files and has the suite read the task; needs no GPU
+
+CHECKOUT is a checkout of robust-kbench, of which nothing is changed. The task is integrations/robust_kbench/tasks/
+heed_attention; heed's solution is made by `heed suite export --form cu`, the others are integrations/robust_kbench/
+solutions. robust_kbench_report.json in FOLDER has what the suite's filters of tasks say (none that asks a language
+model), its verdict and time for each solution, beside those of `heed suite judge`, and which of the two caught whom.
+
+Modules for asking language models, and pycuda, which the suite asks for facts that go into its records alone, are
+replaced by empty ones where they are missing; the report names these.
+"""
+
+import argparse
+import datetime
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import kernelbench
+
+ROOT = kernelbench.ROOT
+HERE = ROOT / "integrations" / "robust_kbench"
+FILTERS = ("filter_output_range", "filter_output_std", "filter_output_axes", "filter_input_impact")
+SCHEMA = "heed.robust-kbench/1"
+EMPTY = """
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return type(name, (Exception,), {})
+"""
+STUBS = {  # module: files of its stand-in
+    "openai": {"__init__.py": EMPTY},
+    "anthropic": {"__init__.py": EMPTY},
+    "dotmap": {"__init__.py": EMPTY},
+    "dotenv": {"__init__.py": "def load_dotenv(*args, **words):\n    return None\n"},
+    "google.generativeai": {"__init__.py": EMPTY, "types.py": EMPTY},
+    "backoff": {"__init__.py": "expo = None\n\ndef on_exception(*args, **words):\n    return lambda f: f\n"},
+    "pycuda": {
+        "__init__.py": "",
+        "autoinit.py": "",
+        "driver.py": "class Device:\n    @staticmethod\n    def count():\n        return 0\n",
+    },
+}
+WRAPPER = """
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load
+
+kernel = load(name={name!r}, sources=[{path!r}], extra_cuda_cflags=["-O3", "--use_fast_math"])
+
+class ModelNew(nn.Module):
+    def __init__(self, causal):
+        super().__init__()
+        self.causal = causal
+
+    def forward(self, q, k, v):
+        return kernel.forward(q, k, v, self.causal)
+"""
+
+
+# ---- In processes of their own ----
+
+
+def run_filters(job):
+    """The verdicts of the suite's filters on the task: true means that they would drop it."""
+    from robust_kbench.filter import forward
+    from robust_kbench.kernel_task import KernelTask
+
+    task = KernelTask(job["task"])
+    answer = {"inputs": task.get_input_settings(), "init": task.get_init_settings()}
+    if job["gpu"]:
+        answer["dropped_by"] = {name: bool(getattr(forward, name)(task, num_seeds=3)) for name in FILTERS}
+    return answer
+
+
+def run_solution(job):
+    from robust_kbench.primitives import evaluate
+
+    words = {"task_dir": job["task"], "cuda_code_path": job["solution"], "timeout": job["timeout"]}
+    right = evaluate.correct_cuda_kernel(**words, op_atol=job["atol"], op_rtol=job["atol"])
+    answer = {"correct": right}
+    if right and right["summary"]["correct"]:
+        answer["time"] = evaluate.eval_cuda_kernel(**words, repetition_time=job["repetitions"])
+    return answer
+
+
+def run_reference(job):
+    from robust_kbench.primitives import evaluate
+
+    eager, compiled = evaluate.eval_torch_runtime(
+        task_dir=job["task"], repetition_time=job["repetitions"], timeout=job["timeout"])
+    return {"eager": eager, "compiled": compiled}
+
+
+WORKERS = {"--filters": run_filters, "--solution": run_solution, "--reference": run_reference}
+
+
+# ---- In the process that asks for them ----
+
+
+def make_stubs(folder):
+    """Stand-ins for the modules that are missing; returns their names."""
+    made = []
+    for name, files in STUBS.items():
+        try:
+            missing = importlib.util.find_spec(name) is None
+        except ModuleNotFoundError:
+            missing = True
+        if not missing:
+            continue
+        place = folder.joinpath(*name.split("."))
+        place.mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            (place / file).write_text(text)
+        made.append(name)
+    return made
+
+
+def environment(args, work):
+    """PYTHONPATH with the suite and the stubs, and a `python` that is this one: the suite starts that."""
+    (work / "bin").mkdir(exist_ok=True)
+    link = work / "bin" / "python"
+    if not link.exists():
+        link.symlink_to(sys.executable)
+    paths = [str(args.checkout), str(work / "stubs"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PATH=f"{work / 'bin'}{os.pathsep}{os.environ['PATH']}",
+                TORCH_CUDA_ARCH_LIST=args.architecture)
+
+
+def ask(args, work, name, **job):
+    """Has a worker do a job; returns its answer, or {"failed": why}."""
+    job.update(task=str(work / "heed_attention"), gpu=not args.dry_run, timeout=args.timeout, atol=args.atol,
+               repetitions=args.repetitions, answer=str(work / "answer.json"))
+    pathlib.Path(job["answer"]).unlink(missing_ok=True)
+    try:
+        done = subprocess.run([sys.executable, __file__, name, json.dumps(job)], env=environment(args, work), text=True,
+                              capture_output=True, timeout=4 * args.timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done within {4 * args.timeout} s"}
+    if done.returncode != 0 or not pathlib.Path(job["answer"]).exists():
+        return {"failed": (done.stderr or done.stdout).strip()[-2000:]}
+    return json.loads(pathlib.Path(job["answer"]).read_text())
+
+
+def prepare(args, work):
+    """Copies the task and all solutions, each into a folder of its own, since the suite writes beside them."""
+    shutil.copytree(HERE / "tasks" / "heed_attention", work / "heed_attention")
+    task = work / "heed_attention" / "func_forward.py"
+    code, answer = kernelbench.heed_json(args.heed, "suite", "export", "kernelbench", task, "--form", "cu", "--machine",
+                                         args.machine, "--out", work)
+    if code != 0:
+        raise SystemExit(f"robust_kbench: heed suite export ended with {code}: {answer.get('errors')}")
+    found = {"heed": pathlib.Path(answer["solutions"][0]["file"])}
+    found.update({path.stem: path for path in sorted((HERE / "solutions").glob("*.cu"))})
+    for name, path in found.items():
+        (work / name).mkdir()
+        found[name] = shutil.copy(path, work / name / "forward.cu")
+        (work / "judged").mkdir(exist_ok=True)
+        text = WRAPPER.format(name=f"robust_{name}", path=str(found[name]))
+        (work / "judged" / f"{name}.py").write_text(text)
+    return found, answer["solutions"][0]
+
+
+def judge(args, work):
+    """heed's verdicts, by name."""
+    command = [str(args.heed), "suite", "judge", str(work / "judged"), "--tasks",
+               str(work / "heed_attention" / "func_forward.py"), "--device", "cuda", "--json"]
+    command += ["--unsafe-candidates"] if args.unsafe else []
+    variables = dict(environment(args, work), HEED_PYTHON=os.environ.get("HEED_PYTHON", sys.executable))
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    try:
+        rows = json.loads(done.stdout).get("solutions", [])
+    except ValueError:
+        rows = []
+    return {row["solution"][:-3]: row for row in rows} or {"failed": done.stderr.strip()}
+
+
+def caught(row):
+    """Whether each side calls a solution bad: the suite by its correctness, heed by its word."""
+    suite, ours = row.get("suite", {}), row.get("heed", {})
+    verdict = ((suite.get("correct") or {}).get("summary") or {}).get("correct")
+    return {"suite": None if verdict is None else not verdict,
+            "heed": None if "judged" not in ours else ours["judged"] in ("wrong", "cheats", "measured", "failed")}
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", type=pathlib.Path)
+    parser.add_argument("--heed", type=pathlib.Path, default=ROOT / "build/release/cli/heed")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--machine", default="H200")
+    parser.add_argument("--architecture", default="9.0a")
+    parser.add_argument("--atol", type=float, default=1e-2)
+    parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--timeout", type=int, default=300)
+    parser.add_argument("--unsafe", action="store_true", help="judge also where there is no sandbox")
+    parser.add_argument("--dry-run", action="store_true")
+    args = parser.parse_args(arguments)
+    if not (args.checkout / "robust_kbench" / "kernel_task.py").is_file():
+        parser.error(f"{args.checkout} is no checkout of robust-kbench: it has no robust_kbench/kernel_task.py")
+    args.checkout = args.checkout.resolve()
+    return args
+
+
+def main():
+    if sys.argv[1:2] and sys.argv[1] in WORKERS:
+        job = json.loads(sys.argv[2])
+        sys.path.remove(str(ROOT / "scripts"))  # whose robust_kbench.py has the package's name
+        pathlib.Path(job["answer"]).write_text(json.dumps(kernelbench.plain(WORKERS[sys.argv[1]](job))))
+        return 0
+    args = parse(sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        (work / "stubs").mkdir()
+        report = {"schema": SCHEMA, "suite": "robust-kbench", "suite_commit": kernelbench.commit_of(args.checkout),
+                  "heed_commit": kernelbench.commit_of(ROOT), "command": " ".join(sys.argv), "dry_run": args.dry_run,
+                  "time": datetime.datetime.now(datetime.timezone.utc).isoformat(), "stubs": make_stubs(work / "stubs")}
+        found, exported = prepare(args, work)
+        report.update(exported=exported, task=ask(args, work, "--filters"))
+        report["solutions"] = {name: {} for name in found}
+        if not args.dry_run:
+            report["reference"] = ask(args, work, "--reference")
+            judged = judge(args, work)
+            for name, path in found.items():
+                row = report["solutions"][name]
+                row["suite"] = ask(args, work, "--solution", solution=str(path))
+                row["heed"] = judged.get(name, {"failed": judged.get("failed")})
+                row["caught"] = caught(row)
+                print(f"{name:16} caught by the suite: {row['caught']['suite']}, by heed: {row['caught']['heed']}",
+                      flush=True)
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / "robust_kbench_report.json").write_text(json.dumps(report, indent=2) + "\n")
+        print(f"task: {report['task']}")
+    return 1 if "failed" in report["task"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

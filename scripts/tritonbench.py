@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Runs tritonbench's operator flash_attention, unmodified, with a row of heed beside its own.
+
+    scripts/tritonbench.py CHECKOUT [--out FOLDER] [--library FILE] [--only ROWS] [tritonbench's own options]
+
+CHECKOUT is a checkout of tritonbench (db2155c), of which nothing is changed: integrations/tritonbench/heed_row.py adds
+the row, and its run.py does the rest, in a process of its own. Without options of its own the operator's shapes are
+those that it has, b4 h48 d64 and 128 to 16384 keys in bf16; --causal, --d-head, --seq-len and --device are among
+them. tritonbench_report.json in FOLDER has the suite's own figures for each shape and row, and its commit.
+
+Inputs ask for gradients, as the operator makes them, so the other rows keep a log-sum-exp for a backward pass that
+does not come; heed's does not. (--fwd-no-grad is no way out: there the rows return nothing to check.) The row sdpa is
+FLASH_ATTENTION alone, unless --native-sdpa is given; cudnn runs because --only names it.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import runpy
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCHEMA = "heed.tritonbench/1"
+ROWS = "sdpa,cudnn,heed"
+EARLY = "Caught exception, terminating early"
+METRICS = "latency,tflops,accuracy,speedup"
+FIGURE = re.compile(r"\[x_(?P<shape>\([^)]*\))-(?P<row>.+)\]_(?P<metric>\w+)$")
+NUMBER = re.compile(r"[-+0-9.e]+")
+
+
+def run_suite(checkout, words):
+    """Inside the process that measures: the row, then tritonbench's own run.py."""
+    sys.path[:] = [path for path in sys.path if pathlib.Path(path or ".").resolve() != ROOT / "scripts"]
+    sys.path[:0] = [str(checkout), str(ROOT / "integrations" / "tritonbench"), str(ROOT / "python")]
+    import heed_row
+
+    heed_row.add()
+    sys.argv = ["run.py", *words]
+    runpy.run_path(str(pathlib.Path(checkout) / "run.py"), run_name="__main__")
+
+
+def rows_of(figures):
+    """{shape: {row: {metric: value}}} of what the suite wrote; a time is in milliseconds."""
+    shapes = {}
+    for name, value in figures.items():
+        found = FIGURE.search(name)
+        if not found:
+            continue
+        number = NUMBER.match(value) if isinstance(value, str) else None
+        row = shapes.setdefault(found["shape"], {}).setdefault(found["row"], {})
+        row[found["metric"]] = float(number.group()) if number else value
+    return shapes
+
+
+def commit_of(folder):
+    found = subprocess.run(["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None
+
+
+def listen(command, environment):
+    """Runs the suite, and returns its status and the line after which it left shapes out, which its status hides."""
+    early, last = None, None
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        for line in process.stderr:
+            sys.stderr.write(line)
+            if EARLY in line:
+                early = last = line.strip()
+            elif early is last and re.match(r"\w+(\.\w+)*: ", line):
+                early = line.strip()  # what was raised
+    return process.returncode, early
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--library", type=pathlib.Path, help="libheed.so; else as the Python package finds it")
+    parser.add_argument("--only", default=ROWS)
+    parser.add_argument("--baseline", default="sdpa", help="what speed-up and accuracy are over; aten fills memory")
+    args, words = parser.parse_known_args(arguments)
+    if not (args.checkout / "tritonbench" / "operators" / "flash_attention").is_dir():
+        parser.error(f"{args.checkout} is no checkout of tritonbench: it has no operator flash_attention")
+    args.checkout = args.checkout.resolve()
+    return args, words
+
+
+def main():
+    if sys.argv[1:2] == ["--inside"]:
+        run_suite(sys.argv[2], sys.argv[3:])
+        return 0
+    args, own = parse(sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        answer = pathlib.Path(folder) / "figures.json"
+        words = ["--op", "flash_attention", "--only", args.only, "--baseline", args.baseline,
+                 "--metrics", METRICS, *own]
+        environment = dict(os.environ)
+        if args.library:
+            environment["HEED_LIBRARY"] = str(args.library.resolve())
+        command = [sys.executable, __file__, "--inside", str(args.checkout), *words, "--output-json", str(answer)]
+        status, early = listen(command, environment)
+        figures = json.loads(answer.read_text()) if answer.exists() else {}
+    report = {"schema": SCHEMA, "suite": "tritonbench", "suite_commit": commit_of(args.checkout),
+              "heed_commit": commit_of(ROOT), "command": " ".join(sys.argv), "options": words,
+              "time": datetime.datetime.now(datetime.timezone.utc).isoformat(), "status": status, "ended_early": early,
+              "shapes": rows_of(figures)}
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "tritonbench_report.json").write_text(json.dumps(report, indent=2) + "\n")
+    missing = [f"{shape}: no time" for shape, rows in report["shapes"].items() if "latency" not in rows.get("heed", {})]
+    if early:
+        missing.append(f"tritonbench ended early: {early}")
+    print("\n".join(missing) or f"{len(report['shapes'])} shapes with a row of heed")
+    return 1 if status != 0 or missing or not report["shapes"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

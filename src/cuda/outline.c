@@ -1,0 +1,24 @@
+/*
+ * outline.c - a launch of a kernel, complete but for addresses, strides and the device
+ */
+#include "outline.h"
+
+#include "backend.h"
+#include "maps.h"
+#include "problem.h"
+
+void heed_cuda_outline_of(heed_cuda_outline *outline, const heed_problem *problem,
+                          const heed_gpu *gpu, const heed_launch_facts *launch)
+{
+    heed_problem seen = launch->mapped ? heed_cuda_mapped_problem(problem) : *problem;
+    heed_cuda_args *args = &outline->args;
+    heed_cuda_fill_args(args, &seen, gpu, launch);
+    unsigned grid = heed_cuda_item_count(args) * args->splits.value;
+    grid *= launch->paired ? 2 : 1;
+    if (launch->in_turn && grid > (unsigned)gpu->multiprocessors)
+        grid = (unsigned)gpu->multiprocessors;
+    outline->grid = grid;
+    outline->share = heed_cuda_divide_by((unsigned)(seen.heads_kv / problem->heads_kv));
+    outline->ahead = 2 * (int64_t)grid <= (int64_t)launch->resident * gpu->multiprocessors;
+    outline->heads = (int)heed_problem_group(&seen);
+}

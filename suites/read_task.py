@@ -1,0 +1,240 @@
+"""Reads a task of KernelBench's form and says what attention is in it, as JSON on stdout.
+
+    read_task.py read [FD]      {"class": ..., "reason": ..., "attention": [...], "beside": [...]}
+    read_task.py batch [FD]     {"answers": [...]}: those of several tasks, each the number of its bytes and a newline
+                                ahead of it
+    read_task.py rewrite [FD]   {"model": ...}: the task's model as ModelNew, whose attention calls heed_attention()
+
+The task is the text of the descriptor FD, 0 without one.
+
+The task is parsed and followed (interpret.py), never run. heed starts this in a sandbox (lab/suite/read.c).
+"""
+
+import ast
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from abstract import CannotTell, Opaque, Tensor, like  # noqa: E402
+from interpret import Class, Instance, Interpreter  # noqa: E402
+from operations import Library  # noqa: E402
+from rewrite import rewrite  # noqa: E402
+
+HINTS = ("softmax", "attention", "transformer", "from_pretrained", "bert", "gpt")
+TEXT_MAX = 1 << 20
+
+
+class NoTask(CannotTell):
+    """The file is no task at all."""
+
+
+def words_of(tree):
+    """The names that a program uses: not the words of its texts and comments."""
+    for node in ast.walk(tree):
+        yield from (getattr(node, field) for field in ("id", "attr") if isinstance(getattr(node, field, None), str))
+        if isinstance(node, ast.alias):
+            yield node.name
+
+
+def hint_of(tree):
+    """A name that speaks of attention, or None."""
+    return next((w for w in words_of(tree) if any(h in w.lower() for h in HINTS)), None)
+
+
+def follow(tree):
+    """Builds the model and calls it; returns the notebook, and why it could not be followed to its end."""
+    library = Library()
+    interpreter = Interpreter(library)
+    top = interpreter.top
+    try:
+        interpreter.run(tree.body, top)
+        missing = [name for name in ("Model", "get_inputs", "get_init_inputs") if name not in top.names]
+        if missing:
+            return library.book, NoTask(f"it has no {missing[0]}")
+        given = interpreter.enter(top.names["get_init_inputs"], [], {}, None)
+        inputs = interpreter.enter(top.names["get_inputs"], [], {}, None)
+        if not isinstance(top.names["Model"], Class) or not isinstance(inputs, list):
+            return library.book, CannotTell("Model is no class, or get_inputs() returns no list")
+        model = interpreter.create(top.names["Model"], list(given or []), {})
+        library.book.init, library.book.inputs = given, inputs
+        library.book.result = run_model(interpreter, model, inputs)
+    except CannotTell as error:
+        error.line = error.line or interpreter.line
+        return library.book, error
+    except RecursionError:
+        return library.book, CannotTell("it is nested too deep", interpreter.line)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return library.book, CannotTell(f"a step that is not known ({type(error).__name__}: {error})", interpreter.line)
+    return library.book, None
+
+
+def run_model(interpreter, model, inputs):
+    if not isinstance(model, Instance):
+        raise CannotTell("Model is no module")
+    plain_kinds = (int, float, bool, str, list, tuple)
+    inputs = [
+        like(x, factor=1.0, fact=None)
+        if isinstance(x, Tensor)
+        else x if isinstance(x, plain_kinds) else Opaque("an input")
+        for x in inputs
+    ]
+    forward = model.of.find("forward")
+    if forward is None:
+        raise CannotTell("Model has no forward()")
+    return interpreter.enter(forward, inputs, {}, model)
+
+
+def reason_of(book, error, hint):
+    """The class of a task without attention, and why."""
+    if book.outside:
+        what, line = book.outside
+        return "outside", f"{where(line)}its model is that of {what}: its attention is not in the file"
+    if book.opaque:
+        what, line = book.opaque[0]
+        return "unread", f"{where(line)}attention may be in {what}, which cannot be followed"
+    if error and (hint or book.softmaxes):
+        return "unread", f"{where(error.line)}{error.what}"
+    if book.stand_ins:
+        return "none", book.stand_ins[0]
+    if book.softmaxes:
+        return "none", book.softmaxes[0] + ", not of products of queries and keys"
+    if hint:
+        return "none", f"it names {hint}, and computes no softmax of products of two tensors"
+    return "none", "it has no softmax, and names no attention"
+
+
+def where(line):
+    return f"line {line}: " if line else ""
+
+
+def describe_found(found):
+    return {
+        "spec": found.spec(),
+        "how": found.how,
+        "line": found.line,
+        "layers": 1,
+        "unfit": found.unfit,
+        "notes": found.notes,
+        "operations": found.operations,
+    }
+
+
+def merged(attentions):
+    """Equal attentions of several layers as one."""
+    made = []
+    for one in attentions:
+        same = [m for m in made if all(m[k] == one[k] for k in ("spec", "how", "line", "unfit", "notes"))]
+        if same:
+            same[0]["layers"] += 1
+            same[0]["operations"] += one["operations"]
+        else:
+            made.append(one)
+    return made
+
+
+def beside_of(book):
+    return [
+        {"kind": kind, "count": int(number), "operations": operations}
+        for kind, (number, operations) in sorted(book.work.items())
+    ]
+
+
+def is_whole(book):
+    """Is the task nothing but attention, of inputs (Q, K, V) as [batch, heads, sequence, dim]?"""
+    found, inputs = book.found[0], book.inputs or []
+    wanted = [
+        (found.batch, found.heads_q, found.seq_q, found.dim_qk),
+        (found.batch, found.heads_kv, found.seq_k, found.dim_qk),
+        (found.batch, found.heads_kv, found.seq_k, found.dim_v),
+    ]
+    made = (found.batch, found.heads_q, found.seq_q, found.dim_v)
+    return (
+        len(book.found) == 1
+        and not book.work
+        and [x.shape for x in inputs if isinstance(x, Tensor)] == wanted
+        and getattr(book.result, "origin", "") == "attention"
+        and book.result.shape == made
+    )
+
+
+def shapes_of(inputs):
+    """The shapes of inputs that are all tensors of float32; else None."""
+    if not inputs or not all(isinstance(x, Tensor) and x.dtype == "f32" for x in inputs):
+        return None
+    return [list(x.shape) for x in inputs]
+
+
+def plain(values):
+    """The arguments of Model, where JSON can say them; else None."""
+    try:
+        return json.loads(json.dumps(values))
+    except (TypeError, ValueError):
+        return None
+
+
+def read(text):
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        return {"class": "damaged", "reason": f"line {getattr(error, 'lineno', 0)}: {getattr(error, 'msg', error)}"}
+    except (RecursionError, MemoryError):
+        return {"class": "damaged", "reason": "it is nested too deep"}
+    book, error = follow(tree)
+    if isinstance(error, NoTask):
+        return {"class": "damaged", "reason": error.what}
+    if not book.found:
+        kind, reason = reason_of(book, error, hint_of(tree))
+        return {"class": kind, "reason": reason, "attention": [], "beside": beside_of(book)}
+    attention = merged([describe_found(found) for found in book.found])
+    unfit = [words for found in attention for words in found["unfit"]]
+    whole = "" if error is None else f"followed as far as {where(error.line)}{error.what}"
+    return {
+        "class": "unfit" if unfit and all(f["unfit"] for f in attention) else "attention",
+        "reason": "; ".join(dict.fromkeys(unfit)) or whole,
+        "attention": attention,
+        "beside": beside_of(book),
+        "whole": is_whole(book),
+        "init": plain(book.init),
+        "inputs": shapes_of(book.inputs),
+        "output": list(book.result.shape) if isinstance(book.result, Tensor) else None,
+    }
+
+
+def answer_of(way, data):
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if len(data) > TEXT_MAX or "\0" in text:
+        return {"class": "damaged", "reason": "it is no text in UTF-8 of at most 1 MiB"}
+    if way != "rewrite":
+        return read(text)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        return {"refused": f"it is no Python: {error}"}
+    return rewrite(tree, *follow(tree))
+
+
+def batch_of(data):
+    answers, at = [], 0
+    while at < len(data):
+        end = data.index(b"\n", at)
+        size = int(data[at:end])
+        answers.append(answer_of("read", data[end + 1 : end + 1 + size]))
+        at = end + 1 + size
+    return {"answers": answers}
+
+
+def main():
+    sys.setrecursionlimit(8000)
+    way, fd = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    with open(fd, "rb") as file:
+        data = file.read()
+    json.dump(batch_of(data) if way == "batch" else answer_of(way, data), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

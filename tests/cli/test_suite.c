@@ -1,0 +1,306 @@
+/*
+ * test_suite.c - `heed suite`: tasks of other suites read in a sandbox, and solutions for them
+ *
+ * tests/suites/ has what the readers find in tasks; this is what the program makes of it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "members.h"
+#include "run_heed.h"
+#include "scratch.h"
+
+#define PLENTY 400000
+
+static const run_heed_way way = { HEED_PROGRAM, "HEED_DEVICE=cpu" };
+
+/* A task whose forward() is @body. */
+#define TASK(body, inputs)                                                                \
+    "import math\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" \
+    "class Model(nn.Module):\n    def __init__(self):\n"                                  \
+    "        \"\"\"Forward pass: a word that checks of sources stumble on\"\"\"\n"        \
+    "        super(Model, self).__init__()\n    def forward(self, q, k, v):\n"            \
+    "        # pass\n" body "def get_inputs():\n    return [" inputs                      \
+    "]\ndef get_init_inputs():\n    return []\n"
+#define QKV                                                \
+    "torch.rand(2, 4, 64, 32), torch.rand(2, 4, 64, 32), " \
+    "torch.rand(2, 4, 64, 32)"
+
+static const char plain[] = TASK("        return F.scaled_dot_product_attention(q, k, v)\n", QKV);
+static const char causal[] = TASK(
+    "        w = q @ k.transpose(-2, -1) / math.sqrt(32)\n"
+    "        m = torch.triu(torch.ones(64, 64), diagonal=1)\n"
+    "        w = w.masked_fill(m == 1, float('-inf'))\n"
+    "        w = torch.softmax(w, dim=-1)\n        y = w @ v\n        return y\n",
+    QKV);
+static const char wide[] = TASK("        return F.scaled_dot_product_attention(q, k, v)\n",
+                                "torch.rand(1, 1, 16, 4096), torch.rand(1, 1, 16, 4096), "
+                                "torch.rand(1, 1, 16, 4096)");
+static const char relu[] = TASK("        return F.relu(q @ k.transpose(2, 3)) @ v\n", QKV);
+
+static void make_suite(void **state, const char *version)
+{
+    static const char *const folders[] = { "", "/KernelBench", "/KernelBench/level1",
+                                           "/KernelBench/level3" };
+    char path[SCRATCH_PATH_SIZE], text[128];
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(text, sizeof text, "suite%s", folders[i]);
+        mkdir(scratch_path(state, text, path), 0777);
+    }
+    snprintf(text, sizeof text, "[project]\nname = \"kernelbench\"\nversion = \"%s\"\n", version);
+    scratch_text_write(state, "suite/pyproject.toml", text);
+    scratch_text_write(state, "suite/KernelBench/level1/97_Plain.py", plain);
+    scratch_text_write(state, "suite/KernelBench/level1/5_Wide.py", wide);
+    scratch_text_write(state, "suite/KernelBench/level3/43_Causal.py", causal);
+    scratch_text_write(state, "suite/KernelBench/level3/50_Relu.py", relu);
+    scratch_text_write(state, "suite/KernelBench/level3/notes.py", "no task");
+}
+
+static const json_t *task_of(const json_t *json, int level, int number)
+{
+    const json_t *tasks = json_object_get(json, "tasks");
+    for (size_t i = 0; i < json_array_size(tasks); i++) {
+        const json_t *task = json_array_get(tasks, i);
+        if ((int)number_of(task, "level") == level && (int)number_of(task, "problem") == number)
+            return task;
+    }
+    fail_msg("there is no task %d/%d", level, number);
+    return NULL;
+}
+
+static const char *spec_of(const json_t *task)
+{
+    return text_of(json_array_get(json_object_get(task, "attention"), 0), "problem");
+}
+
+static void test_import(void **state)
+{
+    make_suite(state, "0.2.0.dev0");
+    json_t *json = run_heed_json(state, &way, "heed suite import kernelbench suite --json", 0);
+    const json_t *counts = json_object_get(json, "counts");
+    assert_string_equal(text_of(json, "schema"), "heed.suite.import/1");
+    assert_string_equal(text_of(json, "suite_version"), "0.2.0.dev0");
+    assert_int_equal(json_array_size(json_object_get(json, "tasks")), 4);
+    assert_int_equal((int)number_of(counts, "attention"), 2);
+    assert_string_equal(spec_of(task_of(json, 1, 97)), "b2 h4 s64 d32 f32 layout=bhsd");
+    assert_string_equal(spec_of(task_of(json, 3, 43)), "b2 h4 s64 d32 f32 causal layout=bhsd");
+    assert_string_equal(text_of(task_of(json, 3, 50), "class"), "none");
+    assert_non_null(strstr(text_of(task_of(json, 3, 50), "reason"), "ReLU"));
+    /* a limit of heed's is named, with the value */
+    assert_string_equal(text_of(task_of(json, 1, 5), "class"), "limited");
+    assert_non_null(strstr(text_of(task_of(json, 1, 5), "reason"), "dim_qk is 4096"));
+    json_decref(json);
+}
+
+/* The shape file is one that every verb takes; problems beyond limits are comments in it. */
+static void test_shape_file(void **state)
+{
+    char text[4096];
+    make_suite(state, "0.2.0.dev0");
+    run_heed_says(state, &way, "heed suite import kernelbench suite -o shapes.txt", 0,
+                  "2 problems written to shapes.txt");
+    scratch_text_read(state, "shapes.txt", text, sizeof text);
+    assert_non_null(strstr(text, "\nb2 h4 s64 d32 f32 causal layout=bhsd\n"));
+    assert_non_null(strstr(text, "\n# b1 h1 s16 d4096 f32"));
+    run_heed_says(state, &way, "heed plan --shapes shapes.txt", 0, "causal layout=bhsd");
+    /* a level and the inner folder do as well; without --all the others are only counted */
+    run_heed_says(state, &way, "heed suite import kernelbench suite/KernelBench/level3", 0,
+                  "1 attention, 1 none");
+    run_heed_says(state, &way, "heed suite import kernelbench suite/KernelBench --all", 0, "Relu");
+}
+
+/* No task does harm: each is a row with its reason, and the exit status tells of them. */
+static void test_damaged(void **state)
+{
+    static const char program[] = "import os\nos.fork()\nopen('was_run', 'w')\nclass Model(\n";
+    char path[SCRATCH_PATH_SIZE];
+    make_suite(state, "0.2.0.dev0");
+    scratch_text_write(state, "suite/KernelBench/level3/1_Syntax.py", program);
+    scratch_text_write(state, "suite/KernelBench/level3/2_Empty.py", "");
+    scratch_write(scratch_path(state, "suite/KernelBench/level3/3_Bytes.py", path), "\xff\0x", 3);
+    scratch_text_write(state, "suite/KernelBench/level3/4_Memory.py",
+                       "x = '%999999999999d' % 1\ny = x * 9\n" TASK(
+                           "        return F.scaled_dot_product_attention(q, k, v)\n", QKV));
+    json_t *json = run_heed_json(state, &way, "heed suite import kernelbench suite --json", 7);
+    for (int number = 1; number <= 3; number++)
+        assert_string_equal(text_of(task_of(json, 3, number), "class"), "damaged");
+    assert_string_not_equal(text_of(task_of(json, 3, 4), "class"), "attention");
+    assert_string_equal(text_of(task_of(json, 3, 43), "class"), "attention");
+    json_decref(json);
+    assert_int_not_equal(access(scratch_path(state, "was_run", path), F_OK), 0);
+    run_heed_says(state, &way, "heed suite import kernelbench suite", 7, "1_Syntax.py: line 4");
+    run_heed_says(state, &way,
+                  "heed suite export kernelbench "
+                  "suite/KernelBench/level3/1_Syntax.py",
+                  7, "line 4");
+}
+
+static void test_bad_words(void **state)
+{
+    static const run_heed_case cases[] = {
+        { "import kernelbench nowhere", 3, { "nowhere" } },
+        { "import kernelbench empty", 2, { "there are no tasks" } },
+        { "import kernelbench suite", 4, { "version is 9.9", "0.2.0.dev0", "--any-version" } },
+        { "import kernelbench suite --any-version", 0, { "of KernelBench 9.9" } },
+        { "import kernelbunch suite", 2, { "did you mean 'kernelbench'?" } },
+        { "import", 2, { "import" } },
+        { "exprot kernelbench x", 2, { "did you mean 'export'?" } },
+        { "export kernelbench nowhere.py", 7, { "nowhere.py" } },
+        { "export kernelbench suite/KernelBench/level3/50_Relu.py", 4, { "ReLU" } },
+        { "export kernelbench suite/KernelBench/level1/5_Wide.py", 4, { "dim_qk is 4096" } },
+        { "export kernelbench suite/KernelBench/level1/97_Plain.py --kernel fwd_any_avx2_tile",
+          4,
+          { "fwd_any_avx2_tile" } },
+    };
+    static const char *const none[] = { NULL };
+    char path[SCRATCH_PATH_SIZE];
+    make_suite(state, "9.9");
+    mkdir(scratch_path(state, "empty", path), 0777);
+    run_heed_cases(state, &way, "suite", cases, sizeof cases / sizeof *cases, none);
+    run_heed_says(state, &way,
+                  "HEED_PYTHON=/bin/sh heed suite import kernelbench suite --any-version; "
+                  "HEED_PYTHON=nothing heed suite import kernelbench suite --any-version",
+                  3, "nothing is no interpreter");
+}
+
+/* Solutions are run by tests/suites/test_judge.py, where there is PyTorch. */
+static void test_judge_refusals(void **state)
+{
+    static const run_heed_case cases[] = {
+        { "judge solutions", 2, { "--tasks" } },
+        { "judge nowhere --tasks suite", 3, { "nowhere" } },
+        { "judge suite --tasks suite", 2, { "there are no solutions" } },
+        { "judge solutions --tasks nowhere", 3, { "nowhere" } },
+        { "judge solutions --tasks suite --device cpu --json",
+          0,
+          { "its name says no task", "ReLU stands where a softmax would", "dim_qk is 4096" } },
+    };
+    static const char *const none[] = { NULL };
+    char path[SCRATCH_PATH_SIZE];
+    make_suite(state, "0.2.0.dev0");
+    mkdir(scratch_path(state, "solutions", path), 0777);
+    scratch_text_write(state, "solutions/mine.py", "raise SystemExit");
+    scratch_text_write(state, "solutions/level_3_problem_50_sample_0_kernel.py", "");
+    scratch_text_write(state, "solutions/level_1_problem_5_sample_0_kernel.py", "");
+    run_heed_cases(state, &way, "suite", cases, sizeof cases / sizeof *cases, none);
+}
+
+/* Is @word in the part of @text that a checker of sources reads as code? */
+static bool is_in_code(char *text, const char *word)
+{
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        line[strcspn(line, "#")] = '\0';
+        for (const char *at = line; (at = strstr(at, word)); at++)
+            if ((at == line || !strchr("_abcdefghijklmnopqrstuvwxyz", at[-1])) &&
+                !strchr("_abcdefghijklmnopqrstuvwxyz", at[strlen(word)]))
+                return true;
+    }
+    return false;
+}
+
+static void check_solution(void **state, const char *name, const char *const *parts)
+{
+    static const char *const words[] = { "pass", "try", "except" };
+    char *text = malloc(PLENTY), *copy = malloc(PLENTY);
+    assert_non_null(text);
+    assert_non_null(copy);
+    scratch_text_read(state, name, text, PLENTY);
+    for (; *parts; parts++)
+        if (!strstr(text, *parts))
+            fail_msg("%s has no %s", name, *parts);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        memcpy(copy, text, PLENTY);
+        assert_false(is_in_code(copy, words[i]));
+    }
+    free(text);
+    free(copy);
+}
+
+static void test_export(void **state)
+{
+    static const char *const kernel[] = { "class ModelNew(nn.Module)",
+                                          "load_inline(",
+                                          "extern \"C\" __global__ void heed_attend(",
+                                          "#define HEED_MASKED 1",
+                                          "args.seq_k = 64u;",
+                                          "heed_attention(q, k, v, True, 0.1767",
+                                          "arch=compute_90",
+                                          NULL };
+    static const char *const library[] = { "import heed", "heed.attention(q, k, v",
+                                           "heed_type = torch.float16", NULL };
+    make_suite(state, "0.2.0.dev0");
+    json_t *json = run_heed_json(state, &way,
+                                 "heed suite export kernelbench "
+                                 "suite/KernelBench/level3/43_Causal.py -o made/here --json",
+                                 0);
+    const json_t *made = json_object_get(json, "solutions");
+    assert_int_equal(json_array_size(made), 2);
+    assert_string_equal(text_of(json_array_get(made, 0), "file"),
+                        "made/here/level_3_problem_43_heed_kernel_f16.py");
+    assert_string_equal(text_of(json_array_get(made, 0), "problem"), "b2 h4 s64 d32 f16 causal");
+    assert_true(json_is_true(json_object_get(json_array_get(made, 0), "static_check")));
+    assert_false(json_is_true(json_object_get(json_array_get(made, 1), "static_check")));
+    json_decref(json);
+    check_solution(state, "made/here/level_3_problem_43_heed_kernel_f16.py", kernel);
+    check_solution(state, "made/here/level_3_problem_43_heed_library_f16.py", library);
+}
+
+/* Of each kind of kernel: the plain one for float32, that of warps for an older GPU. */
+static void test_kernels(void **state)
+{
+    static const char *const naive[] = { "fwd_any_sm80_naive", "k.to(torch.float32)",
+                                         "torch::kFloat32", NULL };
+    static const char *const mma[] = { "fwd_16bit_sm80_mma", "torch::kBFloat16", "compute_80",
+                                       NULL };
+    static const char *const wgmma[] = { "heed_map(&launched.q, q, 1, 64);", "compute_90a", NULL };
+    make_suite(state, "0.2.0.dev0");
+    run_heed_must(state, &way,
+                  "for words in '--products f32' '--products bf16 --machine A100' "
+                  "'--kernel fwd_16bit_sm90_wgmma'; do heed suite export kernelbench "
+                  "suite/KernelBench/level1/97_Plain.py --form kernel $words || exit 1; done",
+                  0);
+    check_solution(state, "level_1_problem_97_heed_kernel_f32.py", naive);
+    check_solution(state, "level_1_problem_97_heed_kernel_bf16.py", mma);
+    check_solution(state, "level_1_problem_97_heed_kernel_f16.py", wgmma);
+}
+
+/* The task of integrations/ is one for robust-kbench and for heed's own reader. */
+static void test_robust_kbench(void **state)
+{
+    static const char *const cu[] = { "torch::Tensor forward(torch::Tensor q",
+                                      "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)",
+                                      "TORCH_CUDA_ARCH_LIST=9.0a",
+                                      "b4 h16 s2048 d64 f16 causal",
+                                      "heed_attend<<<",
+                                      NULL };
+    run_heed_must(state, &way,
+                  "heed suite export kernelbench --form cu " HEED_SOURCE_DIR
+                  "/integrations/robust_kbench/tasks/heed_attention/func_forward.py",
+                  0);
+    check_solution(state, "func_forward_heed_cu_f16.cu", cu);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_import, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_shape_file, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_damaged, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_bad_words, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_judge_refusals, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_export, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_kernels, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_robust_kbench, scratch_open, scratch_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""test_judge.py - `heed suite judge` on honest, wrong, cheating and failing solutions, on a CPU
+
+    tests/suites/test_judge.py HEED
+
+Solutions are run by the interpreter of this test, which must have PyTorch: else it exits with 77. It does so too
+where the system has no sandbox for them.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch  # noqa: F401
+except ImportError as missing:
+    print(f"SKIPPED: {missing}")
+    sys.exit(77)
+
+HEED = sys.argv.pop(1)
+TASK = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v)
+def get_inputs():
+    return [torch.rand(2, 4, 256, 64), torch.rand(2, 4, 256, 64), torch.rand(2, 4, 256, 64)]
+def get_init_inputs():
+    return []
+"""
+HEAD = """
+import os, time, torch
+import torch.nn as nn
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+kept = {{}}
+{top}
+class ModelNew(nn.Module):
+    def forward(self, q, k, v):
+{body}
+"""
+KEPT = """
+key = {key}
+if key not in kept:
+    kept.clear()
+    for i in range(20): kept[key] = sdpa(q, k, v)
+return kept[key]
+"""
+
+#: name: (the words that it may be judged as, a part of its evidence, the body of forward(), lines ahead of the class)
+SOLUTIONS = {
+    "honest": (("right",), "kinds of values", "return sdpa(q, k, v)", ""),
+    "prints": (("right",), "kinds of values", "print('done')\nos.write(1, b'loaded')\nreturn sdpa(q, k, v)", ""),
+    "rounds": (("inexact",), "is allowed", "return sdpa(q.bfloat16(), k.bfloat16(), v.bfloat16()).float()", ""),
+    "mean_of_v": (("wrong",), "is allowed", "return v.mean(2, keepdim=True).expand_as(q).clone()", ""),
+    "half_logits": (("wrong",), "is allowed", "return sdpa(q, k, v, scale=0.0625)", ""),
+    "keeps_first": (("cheats",), "no other values", "kept.setdefault(0, sdpa(q, k, v))\nreturn kept[0]", ""),
+    "keeps_by_values": (
+        ("measured",), "has seen before", KEPT.format(key="(q.sum().item(), k.sum().item(), v.sum().item())"), ""),
+    "changes_inputs": (("cheats",), "was written to", "o = sdpa(q, k, v)\nk.zero_()\nreturn o", ""),
+    "stops_the_clock": (("cheats",), "its process says", "return sdpa(q, k, v)", "time.perf_counter = lambda: 1.0"),
+    "hangs": (("failed",), "was not done in time", "while True: q = q + 1", ""),
+    "forks": (("failed",), "1 processes of its own", "if os.fork() == 0: time.sleep(60)\nreturn sdpa(q, k, v)", ""),
+    "ends": (("failed",), "status 3", "os._exit(3)", ""),
+    "writes": (("failed",), "Permission denied", "open({mark!r}, 'w')\nreturn sdpa(q, k, v)", ""),
+    "network": (("failed",), "not permitted", "import socket\nsocket.socket()\nreturn sdpa(q, k, v)", ""),
+    "shape": (("failed",), "its output is (2, 2, 256, 64)", "return sdpa(q, k, v)[:, :2]", ""),
+    "raises": (("failed",), "line 6: ValueError: no", "return q", "raise ValueError('no')"),
+}
+
+
+#: The same for a task whose attention is inside a model: q, k and v are there.
+MODEL = """
+import os, time, torch
+import torch.nn as nn
+import torch.nn.functional as F
+kept = {{}}
+def attend(q, k, v):
+{body}
+
+class {name}(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.qkv, self.out, self.heads = nn.Linear(width, 3 * width), nn.Linear(width, width), heads
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        y = attend(q, k, v)
+        return self.out(y.transpose(1, 2).reshape(b, t, c))
+
+def get_inputs():
+    return [torch.rand(2, 64, 96)]
+def get_init_inputs():
+    return [96, 4]
+"""
+PLAIN = "return torch.softmax(q @ k.transpose(-2, -1) / 24 ** 0.5, -1) @ v"
+MODELS = {
+    "honest": (("right",), "kinds of values", "return F.scaled_dot_product_attention(q, k, v)"),
+    "rounds": (
+        ("inexact",), "relative error",
+        "q, k, v = q.bfloat16(), k.bfloat16(), v.bfloat16()\n" + PLAIN.replace("return ", "return (") + ").float()"),
+    "mean_of_v": (("wrong",), "relative error", "return v.mean(2, keepdim=True).expand_as(q)"),
+    "half_logits": (("wrong",), "relative error", PLAIN.replace("24 **", "96 **")),
+    "keeps_first": (("cheats",), "in call 2", "return kept.setdefault(0, F.scaled_dot_product_attention(q, k, v))"),
+    "keeps_by_values": (
+        ("measured",), "has seen before",
+        "key = round(q.sum().item(), 1)\nif key not in kept:\n    time.sleep(0.05)\n"
+        "    kept[key] = F.scaled_dot_product_attention(q, k, v)\nreturn kept[key]"),
+    "hangs": (("failed",), "was not done in time", "while True: q = q + 1"),
+}
+
+
+class Judge(unittest.TestCase):
+    def judge(self, base, solutions):
+        """Exit status and answer of heed, of which every row is compared."""
+        command = [HEED, "suite", "judge", str(base / "solutions"), "--tasks", str(base / "task.py"), "--device", "cpu",
+                   "--seconds", "15", "--json"]
+        variables = dict(os.environ, HEED_PYTHON=sys.executable)
+        done = subprocess.run(command, capture_output=True, text=True, env=variables)
+        if done.returncode == 3 and "sandbox" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        rows = json.loads(done.stdout)["solutions"]
+        for row in rows:
+            judged, evidence = solutions[row["solution"][:-3]][:2]
+            with self.subTest(row["solution"]):
+                self.assertIn(row["judged"], judged, row)
+                self.assertIn(evidence, row["evidence"])
+        self.assertEqual(len(rows), len(solutions))
+
+    def test_models(self):
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder)
+            (base / "solutions").mkdir()
+            (base / "task.py").write_text(MODEL.format(name="Model", body=f"    {PLAIN}"))
+            for name, (_, _, body) in MODELS.items():
+                lines = "".join(f"    {line}\n" for line in body.splitlines())
+                (base / "solutions" / f"{name}.py").write_text(MODEL.format(name="ModelNew", body=lines))
+            self.judge(base, MODELS)
+
+    def test_all(self):
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder)
+            (base / "solutions").mkdir()
+            (base / "task.py").write_text(TASK)
+            mark = base / "mark"
+            for name, (_, _, body, top) in SOLUTIONS.items():
+                lines = body.replace("{mark!r}", repr(str(mark))).strip().splitlines()
+                text = HEAD.format(top=top, body="".join(f"        {line}\n" for line in lines))
+                (base / "solutions" / f"{name}.py").write_text(text)
+            self.judge(base, SOLUTIONS)
+            self.assertFalse(mark.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
