@@ -532,6 +532,8 @@ heed_problem heed_problem_typical(const heed_problem *problem)
         typical.seq_k = heed_div_up(problem->tokens_k, problem->batch);
     if (problem->tokens_k > 0) /* that the lengths differ is still to be known */
         typical.lengths = (heed_operand){ HEED_DATA_I32, HEED_ALONG_BATCH, { .batch = 1 } };
+    if (problem->page > 0 && heed_problem_varies_k(problem))
+        typical.pages = 0; /* as many as the longest ones need */
     typical.tokens_q = typical.tokens_k = 0;
     typical.cu_seqlens_q = typical.cu_seqlens_k = (heed_operand){ .type = HEED_DATA_NONE };
     return typical;

@@ -207,6 +207,14 @@ class Varlen(Case):
         kv, qkv = torch.stack([k, v], 1), self.draw(15, 3, 4, 16)
         self.near(flash_attn.flash_attn_varlen_kvpacked_func(q, kv, cu_q, cu_k, 9, 9),
                   flash_attn.flash_attn_varlen_func(q, k, v, cu_q, cu_k, 9, 9))
+        table = torch.tensor([[2, 0], [1, 3], [4, 5], [6, 7]], dtype=torch.int32, device=q.device)
+        pages_k, pages_v = (x.new_zeros(8, 16, *x.shape[1:]) for x in (k, v))
+        for b, (begin, end) in enumerate(zip(cu_k.tolist(), cu_k.tolist()[1:])):
+            for n in range(end - begin):
+                page = int(table[b, n // 16])
+                pages_k[page, n % 16], pages_v[page, n % 16] = k[begin + n], v[begin + n]
+        self.near(flash_attn.flash_attn_varlen_func(q, pages_k, pages_v, cu_q, cu_k, 9, 9, causal=True, block_table=table),
+                  flash_attn.flash_attn_varlen_func(q, k, v, cu_q, cu_k, 9, 9, causal=True))
         self.near(flash_attn.flash_attn_varlen_qkvpacked_func(qkv, cu_q, 9, causal=True),
                   flash_attn.flash_attn_varlen_func(*qkv.unbind(1), cu_q, cu_q, 9, 9, causal=True))
 
@@ -393,7 +401,7 @@ class Mistakes(Case):
         rows = (
             (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_func(q, q, q, 0.1)),
             (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, 0.1)),
-            (unsupported, "block_table", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, block_table=cu)),
+            (invalid, "k: shape is", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, block_table=cu)),
             (invalid, "block_table: shape is", lambda: two.flash_attn_with_kvcache(q, q, q, block_table=cu)),
             (invalid, "page_table: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=cu[None])),
             (wrong, "page_table: pass", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=q)),
