@@ -69,6 +69,8 @@ class Jax(unittest.TestCase):
         np.testing.assert_allclose(np.asarray(a, np.float32), np.asarray(b, np.float32), rtol=tolerance, atol=tolerance)
 
     def test_calls(self):
+        """The same bits on a CPU, where both are one plan. On a GPU, heed.attention() of NumPy arrays runs on the CPU."""
+        same = np.testing.assert_array_equal if jax.default_backend() == "cpu" else self.near
         for case in CASES:
             with self.subTest(case=case):
                 arrays, words = inputs(case)
@@ -76,8 +78,8 @@ class Jax(unittest.TestCase):
                 call = functools.partial(heed.jax.attention, return_lse=True, **words)
                 for function in (jax.jit(call), call)[:1 if case else 2]:
                     o, found = function(*arrays)
-                    np.testing.assert_array_equal(o, wanted)
-                    np.testing.assert_array_equal(found, lse)
+                    same(o, wanted)
+                    same(found, lse)
 
     def test_types_and_layouts(self):
         for dtype in ("float16", "bfloat16"):
