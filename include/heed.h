@@ -666,9 +666,10 @@ typedef struct heed_buffers {
  * Checks of pointers: that they are not NULL, their alignment and, on a CUDA device, whose
  * memory begins there. Device memory must be of the plan's own device, even where the device could
  * reach that of others; managed memory and pinned host memory will do. How far the memory
- * reaches, and what overlaps, is the caller's responsibility. So are lengths, cumulative lengths
- * and numbers of pages, but where the environment of heed_context_create() has HEED_CHECK=1: then
- * each execution waits for the device, reads them, and names the first one that is out of range.
+ * reaches, and what overlaps, is the caller's responsibility. Lengths, cumulative lengths and
+ * numbers of pages are checked on a CPU, and the first one that is out of range is named. On a CUDA
+ * device they are the caller's responsibility too, but where the environment of
+ * heed_context_create() has HEED_CHECK=1: then each execution waits for the device and reads them.
  * That is no use while a stream is captured.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a pointer that is NULL, misaligned or not memory that the

@@ -1,9 +1,10 @@
 /*
- * check.c - lengths, cumulative lengths and page tables before an execution, where the environment
- * asks: HEED_CHECK=1
+ * check.c - lengths, cumulative lengths and page tables before an execution: always on a CPU, where
+ * they are at hand and a wrong one would have memory of others read or written; on a CUDA device
+ * where the environment asks, with HEED_CHECK=1
  *
- * They are read from the device after all of its work has ended, which takes time and is refused
- * while a stream is captured. So it is for finding a fault of the caller, not for use.
+ * There they are read from the device after all of its work has ended, which takes time and is
+ * refused while a stream is captured. So it is for finding a fault of the caller, not for use.
  */
 #include <stdlib.h>
 
@@ -85,17 +86,40 @@ static heed_status check_all(const heed_problem *p, const numbers *all)
     return status;
 }
 
-heed_status heed_check_execution(const heed_plan *plan, const heed_buffers *buffers)
+static const int checked[] = { HEED_OPERAND_LENGTHS, HEED_OPERAND_TABLE, HEED_OPERAND_CU_Q,
+                               HEED_OPERAND_CU_K };
+
+static heed_status check_read(const heed_problem *p, const void *const read[4])
 {
-    static const int checked[] = { HEED_OPERAND_LENGTHS, HEED_OPERAND_TABLE, HEED_OPERAND_CU_Q,
-                                   HEED_OPERAND_CU_K };
+    return check_all(p, &(numbers){ read[0], read[1], { read[2], read[3] } });
+}
+
+static heed_status check_on_cpu(const heed_problem *p, const heed_buffers *buffers)
+{
+    const void *at[4];
+    for (int i = 0; i < 4; i++)
+        at[i] = heed_problem_operand(p, checked[i])->type != HEED_DATA_NONE
+                    ? heed_operand_buffer(buffers, checked[i])
+                    : NULL;
+    return check_read(p, at);
+}
+
+static heed_status check_on_device(const heed_plan *plan, const heed_buffers *buffers)
+{
     void *read[4] = { NULL };
     heed_status status = heed_device_wait(plan->context);
     for (int i = 0; i < 4 && status == HEED_OK; i++)
         status = read_operand(plan, buffers, checked[i], &read[i]);
     if (status == HEED_OK)
-        status = check_all(&plan->problem, &(numbers){ read[0], read[1], { read[2], read[3] } });
+        status = check_read(&plan->problem, (const void *const *)read);
     for (int i = 0; i < 4; i++)
         free(read[i]);
     return status;
+}
+
+heed_status heed_check_execution(const heed_plan *plan, const heed_buffers *buffers)
+{
+    if (!plan->context->cuda)
+        return check_on_cpu(&plan->problem, buffers);
+    return plan->context->check ? check_on_device(plan, buffers) : HEED_OK;
 }

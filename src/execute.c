@@ -111,7 +111,7 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
         status = check_operands(&plan->problem, buffers);
     if (status == HEED_OK)
         status = check_workspace(plan, buffers);
-    if (status == HEED_OK && plan->context->check && plan->operands)
+    if (status == HEED_OK && plan->operands)
         status = heed_check_execution(plan, buffers);
     if (status != HEED_OK)
         return status;

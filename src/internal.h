@@ -158,7 +158,7 @@ struct heed_context {
     heed_wisdom *wisdom;
     const heed_trace *trace; /* the tool that watches, or NULL */
     bool (*stop)(void);      /* ends measuring; or NULL */
-    bool check;              /* lengths and page tables, before each execution: HEED_CHECK */
+    bool check;              /* HEED_CHECK: check.c's checks on a CUDA device too */
 };
 
 /* text.c: append to a fixed buffer as snprintf does, counting what did not fit; heed_text_none()
