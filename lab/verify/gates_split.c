@@ -46,10 +46,14 @@ static int64_t split(const heed_problem *whole, heed_problem half[2])
     half[1].sinks = (heed_operand){ 0 }; /* they count once */
     if (lab_packed(whole) || whole->score[0] || whole->visible[0])
         return 0;              /* which may tell keys by their number */
-    if (whole->lengths.type) { /* bottom right counts from them, top left has no half */
-        if (!lab_follows_lengths(whole) && (lab_masked(whole) || whole->slopes.type))
+    if (whole->lengths.type) {
+        /* Bottom right counts from them: the second half's say the same. The first half has no
+         * mask, and only rows that see all of it are compared. */
+        bool follows = lab_follows_lengths(whole);
+        if (whole->slopes.type || whole->window.sides || whole->chunk ||
+            (whole->mask != HEED_MASK_NONE && !follows))
             return 0;
-        at -= whole->chunk ? at % whole->chunk : 0;
+        half[0].mask = HEED_MASK_NONE;
         half[0].seq_k = at;
         half[1].seq_k = keys - at;
         return at;
@@ -71,6 +75,20 @@ static int64_t split(const heed_problem *whole, heed_problem half[2])
     half[0].seq_k = at;
     half[1].seq_k = keys - at;
     return at;
+}
+
+/* Does the row see all keys that the first half, up to key @at, has of its batch element? Only
+ * split()'s half of a problem with lengths may show more. */
+static bool sees_half(const lab_check *check, int64_t row, int64_t at)
+{
+    const heed_problem *problem = &check->values->problem;
+    if (!problem->lengths.type || problem->mask == HEED_MASK_NONE)
+        return true;
+    const lab_row place = lab_row_at(problem, row);
+    const lab_block *block = &check->values->block[LAB_LENGTHS];
+    int64_t length = (int64_t)lab_data_get(HEED_DATA_I32, block->region.data,
+                                           lab_view_at(&block->view, place.batch, 0, 0));
+    return place.query + length - problem->seq_q + 1 >= least(length, at);
 }
 
 /* The weight of a half with @lse in a whole with @lse_whole. */
@@ -130,7 +148,7 @@ void lab_gate_merged(const lab_check *check, lab_verdict *verdict)
     if (lab_variants_run(check, half, 2, status, verdict)) {
         lab_worst worst = { 0 };
         for (int64_t i = 0; i < check->expect->count; i++)
-            if (isfinite(check->expect->lse[i]))
+            if (isfinite(check->expect->lse[i]) && sees_half(check, check->expect->rows[i], at))
                 add_merger(&worst, check, half, i);
         lab_judge_worst(verdict, problem, &worst, "difference");
     }

@@ -3,6 +3,7 @@
  */
 #include "lab/verify/stage/stage.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -215,13 +216,13 @@ lab_lengths lab_values_lengths(const lab_values *values, int64_t batch)
     return lengths;
 }
 
-/* No length is above @most. */
-static void limit_lengths(const lab_block *block, int64_t most)
+/* Lengths are those of keys @key to @key + @keys. */
+static void cut_lengths(const lab_block *block, int64_t key, int64_t keys)
 {
     for (int64_t n = 0; n < lab_view_vectors(&block->view); n++) {
         int64_t at = lab_view_vector(&block->view, n);
-        if (lab_data_get(HEED_DATA_I32, block->region.data, at) > (double)most)
-            lab_data_set(HEED_DATA_I32, block->region.data, at, (double)most);
+        double length = lab_data_get(HEED_DATA_I32, block->region.data, at) - (double)key;
+        lab_data_set(HEED_DATA_I32, block->region.data, at, fmin(fmax(length, 0), (double)keys));
     }
 }
 
@@ -251,9 +252,7 @@ heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
             copy_vectors(to, from, part_of(values, whole, (lab_role)role, batch, key));
     }
     shift_keys(&values->block[LAB_STARTS], key);
-    shift_keys(&values->block[LAB_LENGTHS], key);
-    if (whole->problem.tokens_k > 0 && problem->tokens_k == 0)
-        limit_lengths(&values->block[LAB_LENGTHS], problem->seq_k);
+    cut_lengths(&values->block[LAB_LENGTHS], key, problem->seq_k);
     return HEED_OK;
 }
 
