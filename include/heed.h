@@ -94,6 +94,10 @@
  *    2^-126 of the heaviest one, or of the sink's, may count as 0.
  *  - LSE, when asked for, is the natural logarithm of the sum of exp(logit) over the visible
  *    keys: float32, dense [batch, heads_q, seq_q].
+ *  - In a batch-invariant problem the bits of a row depend on its own query and operands, and on
+ * the keys of its own batch element or sequence, alone. They are the same in every plan that one
+ *    machine makes for problems that differ in batch, tokens and pages alone: kernel, config and
+ *    splits are chosen as if the batch had HEED_INVARIANT_BATCH elements.
  *  - A NaN or an infinity in a masked position never reaches an output; one in a visible
  *    position makes the outputs that depend on it non-finite, as IEEE arithmetic would.
  *
@@ -220,6 +224,9 @@ typedef enum heed_accumulate {
 
 #define HEED_PAGE_MAX 1024 /* keys of a page */
 
+/* Batch elements for which a batch-invariant problem is planned. */
+#define HEED_INVARIANT_BATCH 4
+
 /* Distances, in elements, between neighbours along three of a tensor's dimensions. The elements
  * of one head vector are contiguous.
  *
@@ -329,9 +336,10 @@ typedef struct heed_problem {
                                   sums of the queries of the first sequences, which do not
                                   decrease; the last is up to tokens_q: the caller's duty */
     heed_operand cu_seqlens_k; /* of keys, likewise */
-    int64_t shared;     /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
-                           or less; its strides are 0 or K's, its address is NULL or K's. 0: it
-                           is a tensor of its own */
+    int64_t shared;    /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
+                          or less; its strides are 0 or K's, its address is NULL or K's. 0: it
+                          is a tensor of its own */
+    int64_t invariant; /* 1: batch-invariant, as said above; 0: kernels are chosen for the batch */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -368,6 +376,7 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     lengths       the number of keys of each batch element
  *     paged=N/M     K and V in M pages of N keys, by a page table; paged=N: as many as are needed
  *     shared        V is the first dim_v elements of the vectors of K
+ *     invariant     batch-invariant: a row's bits do not depend on the rest of the batch
  *     table=b@B:0:0 the page table's batch stride, where it is not seq_k / N
  *     varlen=N/M    queries packed in N rows, keys in M, by cumulative lengths of type i32; 0: not
  *                   packed. varlen=N: both

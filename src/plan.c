@@ -45,7 +45,8 @@ bool heed_plan_worthwhile(const heed_kernel *kernel, const heed_problem *problem
                           const heed_machine *machine, const heed_config *config, const char **why)
 {
     heed_config_test *worthwhile = kernel->algorithm->worthwhile;
-    return !worthwhile || worthwhile(kernel, problem, machine, config, why);
+    const heed_problem planned = heed_problem_planned(problem);
+    return !worthwhile || worthwhile(kernel, &planned, machine, config, why);
 }
 
 bool heed_plan_considers(const heed_kernel *kernel, const heed_problem *problem,
@@ -62,29 +63,40 @@ double heed_plan_cost(const heed_kernel *kernel, const heed_problem *problem,
     return kernel->algorithm->cost(kernel, &typical, machine, config);
 }
 
+double heed_plan_rank(const heed_kernel *kernel, const heed_problem *problem,
+                      const heed_machine *machine, const heed_config *config)
+{
+    const heed_problem planned = heed_problem_planned(problem);
+    return heed_plan_cost(kernel, &planned, machine, config);
+}
+
 heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem *problem,
-                                  const heed_machine *machine, double *seconds, const char **why)
+                                  const heed_machine *machine, double *rank, const char **why)
 {
     heed_config best = { { 0 } };
-    *seconds = INFINITY;
+    *rank = INFINITY;
     for (int i = 0; i < heed_config_count(kernel->algorithm); i++) {
         heed_config config;
         heed_config_at(kernel->algorithm, i, &config);
         if (!heed_plan_considers(kernel, problem, machine, &config, why))
             continue;
-        double cost = heed_plan_cost(kernel, problem, machine, &config);
-        if (cost < *seconds) {
-            *seconds = cost;
+        double own = heed_plan_rank(kernel, problem, machine, &config);
+        if (own < *rank) {
+            *rank = own;
             best = config;
         }
     }
     return best;
 }
 
-static void name_candidate(heed_considered *candidate)
+void heed_plan_configure(heed_considered *candidate, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config)
 {
-    heed_config_print(candidate->kernel, &candidate->config, candidate->name,
-                      sizeof candidate->name);
+    const heed_kernel *kernel = candidate->kernel;
+    candidate->config = *config;
+    candidate->rank = heed_plan_rank(kernel, problem, machine, config);
+    candidate->predicted = heed_plan_cost(kernel, problem, machine, config);
+    heed_config_print(kernel, config, candidate->name, sizeof candidate->name);
 }
 
 static void consider(heed_considered *candidate, const heed_kernel *kernel,
@@ -92,18 +104,16 @@ static void consider(heed_considered *candidate, const heed_kernel *kernel,
 {
     *candidate = (heed_considered){ .kernel = kernel, .predicted = -1, .measured = -1 };
     const char *why = NULL;
+    snprintf(candidate->name, sizeof candidate->name, "%s", kernel->name);
     candidate->rejected = heed_plan_reject(kernel, problem, machine);
-    if (!candidate->rejected)
-        candidate->config = heed_plan_best_config(kernel, problem, machine, &candidate->predicted,
-                                                  &why);
-    if (!candidate->rejected && isinf(candidate->predicted)) {
-        candidate->rejected = why;
-        candidate->predicted = -1;
-    }
     if (candidate->rejected)
-        snprintf(candidate->name, sizeof candidate->name, "%s", kernel->name);
+        return;
+    double rank;
+    const heed_config config = heed_plan_best_config(kernel, problem, machine, &rank, &why);
+    if (isinf(rank))
+        candidate->rejected = why;
     else
-        name_candidate(candidate);
+        heed_plan_configure(candidate, problem, machine, &config);
 }
 
 static heed_considered *cheapest(const heed_plan *plan)
@@ -111,7 +121,7 @@ static heed_considered *cheapest(const heed_plan *plan)
     heed_considered *best = NULL;
     for (size_t i = 0; i < plan->candidate_count; i++) {
         heed_considered *candidate = &plan->candidates[i];
-        if (!candidate->rejected && (!best || candidate->predicted < best->predicted))
+        if (!candidate->rejected && (!best || candidate->rank < best->rank))
             best = candidate;
     }
     return best;
@@ -220,9 +230,7 @@ static heed_status apply_config(heed_considered *candidate, const heed_plan *pla
         return heed_fail(HEED_ERR_UNSUPPORTED, "config \"%s\" of %s: %s", text, kernel->name, why);
     bool worthwhile = heed_plan_worthwhile(kernel, &plan->problem, machine, &config, &why);
     candidate->rejected = worthwhile ? NULL : why;
-    candidate->config = config;
-    candidate->predicted = heed_plan_cost(kernel, &plan->problem, machine, &config);
-    name_candidate(candidate);
+    heed_plan_configure(candidate, &plan->problem, machine, &config);
     return HEED_OK;
 }
 

@@ -13,8 +13,9 @@ typedef struct heed_considered {
     char name[HEED_NAME_SIZE]; /* kernel and config; of a rejected kernel the name alone */
     const char *rejected;      /* static text: why it cannot be chosen, or of the one that is chosen
                                   by name or by wisdom, why planning would not choose it; or NULL */
-    double predicted;
-    double measured;
+    double predicted;          /* of the plan's problem */
+    double measured;           /* like @rank, of heed_problem_planned() */
+    double rank;               /* the prediction by which candidates are chosen */
     bool chosen;
 } heed_considered;
 
@@ -25,14 +26,22 @@ const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *prob
 /* Is @config legal, is a legal one worthwhile, and is it both? If not, *@why says why. */
 heed_config_test heed_plan_legal, heed_plan_worthwhile, heed_plan_considers;
 
-/* Predicts the seconds of one execution of @kernel in @config. */
+/* heed_plan_cost() predicts the seconds of one execution of @kernel in @config; heed_plan_rank()
+ * those of one for heed_problem_planned(). */
 double heed_plan_cost(const heed_kernel *kernel, const heed_problem *problem,
+                      const heed_machine *machine, const heed_config *config);
+double heed_plan_rank(const heed_kernel *kernel, const heed_problem *problem,
                       const heed_machine *machine, const heed_config *config);
 
 /* The config of @kernel that the cost model likes best of those that are legal and worthwhile;
- * *@seconds is its prediction, infinite if there is none: then *@why says why not the last one. */
+ * *@rank is heed_plan_rank() of it, infinite if there is none: then *@why says why not the last
+ * one. */
 heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem *problem,
-                                  const heed_machine *machine, double *seconds, const char **why);
+                                  const heed_machine *machine, double *rank, const char **why);
+
+/* Puts @candidate in @config: its name and predictions are of that. */
+void heed_plan_configure(heed_considered *candidate, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config);
 
 /* Makes @plan run @kernel in @config, or nothing. On failure it runs nothing. */
 heed_status heed_plan_set(heed_plan *plan, const heed_kernel *kernel, const heed_config *config);

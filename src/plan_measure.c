@@ -293,9 +293,7 @@ static heed_status search_configs(bench *b, const heed_plan *plan, heed_consider
         status = measure(b, kernel, &config, &seconds);
         if (status == HEED_OK && seconds < candidate->measured) {
             candidate->measured = seconds;
-            candidate->config = config;
-            candidate->predicted = heed_plan_cost(kernel, &plan->problem, machine, &config);
-            heed_config_print(kernel, &config, candidate->name, sizeof candidate->name);
+            heed_plan_configure(candidate, &plan->problem, machine, &config);
         }
     }
     return status;
@@ -308,7 +306,7 @@ static heed_considered *next_candidate(heed_plan *plan)
     for (size_t i = 0; i < plan->candidate_count; i++) {
         heed_considered *candidate = &plan->candidates[i];
         if (!candidate->rejected && candidate->measured < 0 &&
-            (!next || candidate->predicted < next->predicted))
+            (!next || candidate->rank < next->rank))
             next = candidate;
     }
     return next;
@@ -316,14 +314,16 @@ static heed_considered *next_candidate(heed_plan *plan)
 
 heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_considered **best)
 {
-    bench b = { .trial = { .context = plan->context, .problem = plan->problem, .trial = true } };
+    bench b = { .trial = { .context = plan->context,
+                           .problem = heed_problem_planned(&plan->problem),
+                           .trial = true } };
     heed_considered *candidate;
     heed_status status = heed_plan_add_program(&b.trial);
     if (status == HEED_OK)
-        status = make_tensors(&b, &plan->problem);
+        status = make_tensors(&b, &b.trial.problem);
     *best = NULL;
     while (status == HEED_OK && (candidate = next_candidate(plan))) {
-        if (*best && candidate->predicted > HOPELESS * (*best)->measured)
+        if (*best && candidate->rank > HOPELESS * (*best)->measured)
             break;
         status = measure(&b, candidate->kernel, &candidate->config, &candidate->measured);
         if (status == HEED_OK && effort == HEED_PATIENT)

@@ -13,13 +13,13 @@
 typedef struct choice {
     heed_considered *candidate;
     heed_config config;
-    double cost;
+    double rank;
 } choice;
 
 static int by_cost(const void *a, const void *b)
 {
     const choice *one = a, *other = b;
-    return (one->cost > other->cost) - (one->cost < other->cost);
+    return (one->rank > other->rank) - (one->rank < other->rank);
 }
 
 /* Adds the configs of @candidate to @all, which may be NULL; returns how many. */
@@ -34,7 +34,7 @@ static size_t add_choices(heed_considered *candidate, const heed_plan *plan, cho
         heed_config_at(kernel->algorithm, i, &it.config);
         if (!heed_plan_considers(kernel, &plan->problem, machine, &it.config, &why))
             continue;
-        it.cost = kernel->algorithm->cost(kernel, &plan->problem, machine, &it.config);
+        it.rank = heed_plan_rank(kernel, &plan->problem, machine, &it.config);
         if (all)
             all[count] = it;
         count++;
@@ -56,10 +56,7 @@ static heed_status choose_first(heed_plan *plan, const choice *all, size_t count
     for (size_t i = 0; i < count; i++) {
         heed_considered *candidate = all[i].candidate;
         const heed_considered before = *candidate;
-        candidate->config = all[i].config;
-        candidate->predicted = all[i].cost;
-        heed_config_print(candidate->kernel, &candidate->config, candidate->name,
-                          sizeof candidate->name);
+        heed_plan_configure(candidate, &plan->problem, &plan->context->machine, &all[i].config);
         heed_status status = heed_plan_choose(plan, candidate);
         if (status == HEED_OK) {
             candidate->rejected = "the best config did not come along, and there is no NVRTC";

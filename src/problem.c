@@ -341,6 +341,10 @@ static bool options_fault(const heed_problem *problem, heed_fault *fault)
         return heed_fault_set(fault, HEED_PART_SCALE, "scale is %g; it must be finite",
                               (double)problem->scale);
     }
+    if (problem->invariant != 0 && problem->invariant != 1)
+        return heed_fault_set(fault, HEED_PART_INVARIANT,
+                              "invariant is %lld; it must be 0, or 1 for a batch-invariant problem",
+                              (long long)problem->invariant);
     return false;
 }
 
@@ -516,7 +520,8 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
            a->window.sides == b->window.sides && a->window.left == b->window.left &&
            a->window.right == b->window.right && a->chunk == b->chunk && a->softcap == b->softcap &&
            a->page == b->page && a->pages == b->pages && a->tokens_q == b->tokens_q &&
-           a->tokens_k == b->tokens_k && a->shared == b->shared && heed_operands_equal(a, b);
+           a->tokens_k == b->tokens_k && a->shared == b->shared && a->invariant == b->invariant &&
+           heed_operands_equal(a, b);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -537,6 +542,25 @@ heed_problem heed_problem_typical(const heed_problem *problem)
     typical.tokens_q = typical.tokens_k = 0;
     typical.cu_seqlens_q = typical.cu_seqlens_k = (heed_operand){ .type = HEED_DATA_NONE };
     return typical;
+}
+
+heed_problem heed_problem_planned(const heed_problem *problem)
+{
+    heed_problem planned = *problem;
+    if (!problem->invariant)
+        return planned;
+    planned.batch = HEED_INVARIANT_BATCH;
+    if (problem->tokens_q > 0)
+        planned.tokens_q = planned.batch * problem->seq_q;
+    if (problem->tokens_k > 0)
+        planned.tokens_k = planned.batch * problem->seq_k;
+    planned.pages = 0;
+    for (int i = 0; i < HEED_TENSORS; i++)
+        heed_problem_set_strides(&planned, i, (heed_strides){ 0 });
+    for (int i = 0; i < HEED_OPERANDS; i++)
+        heed_problem_operand_of(&planned, i)->strides = (heed_strides){ 0 };
+    heed_problem_normalize_own(&planned);
+    return planned;
 }
 
 double heed_problem_flops(const heed_problem *caller)

@@ -40,6 +40,7 @@ typedef enum heed_part {
     HEED_PART_CU_Q,
     HEED_PART_CU_K,
     HEED_PART_SHARED,
+    HEED_PART_INVARIANT,
     HEED_PART_ARRAYS,
     HEED_PART_SCORE,
     HEED_PART_VISIBLE,

@@ -82,6 +82,7 @@ static const struct {
     { HEED_PART_CU_Q, "cu_q", NULL },
     { HEED_PART_CU_K, "cu_k", NULL },
     { HEED_PART_SHARED, "shared", NULL },
+    { HEED_PART_INVARIANT, "invariant", NULL },
     { HEED_PART_SCORE, "score", NULL },
     { HEED_PART_VISIBLE, "visible", NULL },
     { HEED_PART_SCALE, "the scale", NULL },
@@ -112,7 +113,7 @@ static heed_status fail_unknown(const heed_parser *p)
                            "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal "
                            "causal= align= window= "
                            "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
-                           "varlen= cu_q= cu_k= shared "
+                           "varlen= cu_q= cu_k= shared invariant "
                            "array= score= visible= "
                            "scale= acc= layout= q= k= v= o=",
                            length, p->word);

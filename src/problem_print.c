@@ -190,6 +190,8 @@ size_t heed_problem_print(const heed_problem *problem, char *text, size_t size)
     print_scale(&out, &normal);
     if (normal.accumulate == HEED_ACC_F16)
         heed_text_add(&out, " acc=f16");
+    if (normal.invariant)
+        heed_text_add(&out, " invariant");
     print_strides(&out, &normal);
     return out.length;
 }

@@ -4,6 +4,7 @@
  * One table says for every word which part of the problem it gives and which function reads its
  * value.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "number.h"
@@ -78,16 +79,17 @@ static heed_status read_type(heed_parser *p, const heed_word *word, const char *
     return expect_end(p, value);
 }
 
-static heed_status read_shared(heed_parser *p, const heed_word *word, const char *value)
-{
-    p->problem.shared = word->option;
-    return expect_end(p, value);
-}
-
 static heed_status read_causal(heed_parser *p, const heed_word *word, const char *value)
 {
     p->problem.mask = (heed_mask)word->option;
     p->plain_causal = true;
+    return expect_end(p, value);
+}
+
+/* A field that is 1 where the word is there. */
+static heed_status read_flag(heed_parser *p, const heed_word *word, const char *value)
+{
+    *(int64_t *)((char *)&p->problem + word->option) = 1;
     return expect_end(p, value);
 }
 
@@ -390,7 +392,8 @@ static const heed_word words[] = {
     { "f32", HEED_PART_TYPE, read_type, HEED_F32 },
     { "f16", HEED_PART_TYPE, read_type, HEED_F16 },
     { "bf16", HEED_PART_TYPE, read_type, HEED_BF16 },
-    { "shared", HEED_PART_SHARED, read_shared, 1 },
+    { "shared", HEED_PART_SHARED, read_flag, offsetof(heed_problem, shared) },
+    { "invariant", HEED_PART_INVARIANT, read_flag, offsetof(heed_problem, invariant) },
     { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT },
     { "causal=", HEED_PART_MASK, read_alignment, 0 },
     { "align=", HEED_PART_ALIGN, read_align, 0 },

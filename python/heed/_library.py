@@ -110,6 +110,7 @@ class Problem(Structure):
         ("cu_seqlens_q", Operand),
         ("cu_seqlens_k", Operand),
         ("shared", c_int64),
+        ("invariant", c_int64),
     ]
 
 

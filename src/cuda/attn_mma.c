@@ -95,7 +95,8 @@ static bool is_narrow(const heed_problem *problem)
 
 bool heed_mma_spreads(const heed_problem *problem, const int *v)
 {
-    return v[SPLITS] > 1 && heed_problem_varies_k(problem) && problem->batch <= SPREAD_BATCH_MAX &&
+    return v[SPLITS] > 1 && heed_problem_varies_k(problem) && !problem->invariant &&
+           problem->batch <= SPREAD_BATCH_MAX &&
            problem->seq_q * heed_problem_group(problem) <= v[BLOCK_ROWS] &&
            heed_cuda_list_keys(problem, v[BLOCK_ROWS], v[TILE_KEYS]) == 0;
 }

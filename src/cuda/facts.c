@@ -21,14 +21,14 @@ static heed_status choose_config(const heed_kernel *kernel, const char *text,
     const char *why = "it has no configs";
     if (!text) {
         *config = heed_plan_best_config(kernel, problem, machine, seconds, &why);
-        return isinf(*seconds) ? heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, why)
-                               : HEED_OK;
-    }
-    if (!heed_config_parse(kernel->algorithm, text, config))
+        if (isinf(*seconds))
+            return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, why);
+    } else if (!heed_config_parse(kernel->algorithm, text, config)) {
         return heed_fail(HEED_ERR_INVALID, "%s has no config \"%.40s\"", kernel->name, text);
-    if (!heed_plan_legal(kernel, problem, machine, config, &why))
+    } else if (!heed_plan_legal(kernel, problem, machine, config, &why)) {
         return heed_fail(HEED_ERR_UNSUPPORTED, "config \"%s\" of %s: %s", text, kernel->name, why);
-    *seconds = kernel->algorithm->cost(kernel, problem, machine, config);
+    }
+    *seconds = heed_plan_cost(kernel, problem, machine, config);
     return HEED_OK;
 }
 

@@ -157,6 +157,12 @@ static void queries_late(const heed_problem *problem, const heed_buffers *buffer
     with_cumulative(problem, buffers, LAB_CU_Q, one_later);
 }
 
+/* Sums in an order that is right, and another one in a batch than alone. */
+static void sums_by_batch(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_run_all(problem, buffers, problem->batch > 1 ? mutant_reversed_row : mutant_plain_row);
+}
+
 static void length_before(const heed_problem *problem, const heed_buffers *buffers)
 {
     with_lengths(problem, buffers, 0, 1);
@@ -461,6 +467,8 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = "b3 h2 s4/40 d8 f32 lengths causal=br", .inputs = "normal", .gate = "error" },
     { .name = "page-twice", .does = "reads the first page again in place of the second", .behaviour.run = page_twice,
       .spec = "b3 h2 s4/40 d8 f32 paged=8/20", .inputs = "normal", .gate = "error" },
+    { .name = "sums-by-batch", .does = "sums in another order where there are more batch elements", .behaviour.run = sums_by_batch,
+      .spec = "b3 h2 s4/40 d8 f32 invariant", .inputs = "normal", .gate = "batch" },
     { .name = "keys-late", .does = "begins packed sequences of keys a key late", .behaviour.run = keys_late,
       .spec = "b4 h2 s9/20 d8 f32 varlen=30/60 causal=br", .inputs = "normal", .gate = "error" },
     { .name = "keys-of-before", .does = "gives packed sequences as many keys as the one before has", .behaviour.run = keys_of_before,

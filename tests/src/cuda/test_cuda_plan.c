@@ -81,6 +81,38 @@ static void test_split_keys(void **state)
     trial_end(&t);
 }
 
+static void name_of_plan(heed_context *context, const char *spec, char name[HEED_NAME_SIZE])
+{
+    heed_problem problem = trial_problem(spec);
+    heed_plan *plan;
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    snprintf(name, HEED_NAME_SIZE, "%s", heed_plan_name(plan));
+    heed_plan_destroy(plan);
+}
+
+/* A batch-invariant problem has one config for all batches, and its keys are not shared out by the
+ * lengths of all. */
+static void test_invariant(void **state)
+{
+    static const char *const words[] = { "", " invariant" };
+    trial t = trial_make(PLAIN);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char spec[128], one[HEED_NAME_SIZE], many[HEED_NAME_SIZE];
+        snprintf(spec, sizeof spec, "b1 h32/8 s1/4096 d128 f16 lengths causal=br%s", words[i]);
+        name_of_plan(t.context, spec, one);
+        snprintf(spec, sizeof spec, "b64 h32/8 s1/4096 d128 f16 lengths causal=br%s", words[i]);
+        name_of_plan(t.context, spec, many);
+        assert_int_equal(strcmp(one, many) == 0, i);
+        heed_problem problem = trial_problem(spec);
+        const heed_machine *machine = &t.context->machine;
+        heed_cuda_facts facts;
+        assert_int_equal(heed_cuda_facts_for(many, &problem, machine->gpu, &facts), HEED_OK);
+        assert_int_equal(facts.launch.spread, facts.launch.splits > 1 && i == 0);
+    }
+    trial_end(&t);
+}
+
 /* Keys can be split where there are blocks enough, if that is asked for; test_emulated_kernels has
  * results of such launches, and of more splits than tiles. A config that cannot compute right is
  * refused. */
@@ -431,6 +463,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_launch, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lengths_share_code, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_invariant, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_split_keys, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_not_worthwhile_by_name, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_overlap, scene_reset, scene_check),

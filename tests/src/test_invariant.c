@@ -1,0 +1,216 @@
+/*
+ * test_invariant.c - in a batch-invariant problem every batch element and packed sequence has the
+ * bits that it has in any other batch
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "heed.h"
+
+#define ELEMENTS 24 /* that batches are drawn from */
+#define QUERIES 12
+#define KEYS 700
+#define HEADS_Q 4
+#define HEADS_KV 2
+#define DIM 32
+#define BATCHES 125 /* of each kind */
+
+#define Q_SIZE (QUERIES * HEADS_Q * DIM)
+#define K_SIZE (KEYS * HEADS_KV * DIM)
+
+/* Sizes and words of a kind of problem; packed ones have as many tokens as the batch needs. */
+static const struct kind {
+    int queries;
+    bool packed;
+    const char *words;
+} kinds[] = {
+    { 1, false, "" },
+    { 1, false, "lengths causal=br" },
+    { QUERIES, false, "causal=br softcap=5" },
+    { QUERIES, false, "lengths window=90:2 align=br" },
+    { 1, true, "" },
+    { QUERIES, true, "causal=br" },
+    { QUERIES, true, "lengths chunk=50 align=br" },
+    { 5, false, "lengths sinks" },
+};
+
+static float q[ELEMENTS][Q_SIZE], k[ELEMENTS][K_SIZE], v[ELEMENTS][K_SIZE];
+static int32_t lengths[ELEMENTS];
+static const float sinks[HEADS_Q] = { 0.5F, -1, 2, 0 };
+
+static float batch_q[ELEMENTS * Q_SIZE], batch_k[ELEMENTS * K_SIZE], batch_v[ELEMENTS * K_SIZE];
+static float o[ELEMENTS * Q_SIZE], own[Q_SIZE];
+static uint32_t state_of_draws = 1;
+
+static uint32_t draw(void)
+{
+    state_of_draws = state_of_draws * 1664525U + 1013904223U;
+    return state_of_draws >> 8;
+}
+
+static void fill(float *data, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        data[i] = (float)draw() / (float)(1 << 23) - 1;
+}
+
+static heed_plan *plan_for(heed_context *context, const struct kind *kind, int batch,
+                           const char *more)
+{
+    char spec[192], tokens[64] = "";
+    heed_problem problem;
+    heed_plan *plan;
+    if (kind->packed)
+        snprintf(tokens, sizeof tokens, "varlen=%d/%d", batch * kind->queries, batch * KEYS);
+    snprintf(spec, sizeof spec, "b%d h%d/%d s%d/%d d%d f32 %s %s %s", batch, HEADS_Q, HEADS_KV,
+             kind->queries, KEYS, DIM, kind->words, tokens, more);
+    if (heed_problem_parse(&problem, spec) != HEED_OK ||
+        heed_plan_create(&plan, context, &problem, HEED_ESTIMATE) != HEED_OK)
+        fail_msg("%s: %s", spec, heed_message());
+    return plan;
+}
+
+/* Computes the batch of the elements @members with @plan. Packed sequences have their lengths. */
+static void compute(const heed_plan *plan, const struct kind *kind, const int *members, int batch,
+                    float *result)
+{
+    int32_t length[ELEMENTS], cu_q[ELEMENTS + 1] = { 0 }, cu_k[ELEMENTS + 1] = { 0 };
+    const size_t rows = (size_t)kind->queries * HEADS_Q * DIM;
+    for (int b = 0; b < batch; b++) {
+        const int own_keys = kind->packed ? lengths[members[b]] : KEYS;
+        length[b] = lengths[members[b]];
+        cu_q[b + 1] = cu_q[b] + kind->queries;
+        cu_k[b + 1] = cu_k[b] + own_keys;
+        const size_t at = (size_t)cu_k[b] * HEADS_KV * DIM;
+        const size_t size = (size_t)own_keys * HEADS_KV * DIM * sizeof(float);
+        memcpy(batch_q + (size_t)b * rows, q[members[b]], rows * sizeof(float));
+        memcpy(batch_k + at, k[members[b]], size);
+        memcpy(batch_v + at, v[members[b]], size);
+    }
+    heed_buffers buffers = { .size = sizeof buffers,
+                             .q = batch_q,
+                             .k = batch_k,
+                             .v = batch_v,
+                             .o = result,
+                             .sinks = sinks,
+                             .lengths = length,
+                             .cu_seqlens_q = cu_q,
+                             .cu_seqlens_k = cu_k,
+                             .workspace_size = heed_plan_workspace_size(plan) };
+    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
+    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    free(buffers.workspace);
+}
+
+/* A batch of random size and elements, and each of them alone. */
+static void try_batch(heed_context *context, const struct kind *kind)
+{
+    int members[ELEMENTS];
+    const int batch = 1 + (int)(draw() % ELEMENTS);
+    const size_t rows = (size_t)kind->queries * HEADS_Q * DIM;
+    heed_plan *together = plan_for(context, kind, batch, "invariant");
+    heed_plan *alone = plan_for(context, kind, 1, "invariant");
+    assert_string_equal(heed_plan_name(together), heed_plan_name(alone));
+    for (int b = 0; b < batch; b++)
+        members[b] = (int)(draw() % ELEMENTS);
+    compute(together, kind, members, batch, o);
+    const int looked_at = (int)(draw() % (uint32_t)batch);
+    compute(alone, kind, &members[looked_at], 1, own);
+    if (memcmp(own, o + (size_t)looked_at * rows, rows * sizeof *own) != 0)
+        fail_msg("%s: element %d of %d has other bits alone", heed_plan_name(alone), looked_at,
+                 batch);
+    heed_plan_destroy(together);
+    heed_plan_destroy(alone);
+}
+
+static heed_context *make_context(void)
+{
+    heed_context *context;
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 4 };
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    return context;
+}
+
+static void test_thousand_batches(void **state)
+{
+    heed_context *context = make_context();
+    (void)state;
+    fill(q[0], sizeof q / sizeof(float));
+    fill(k[0], sizeof k / sizeof(float));
+    fill(v[0], sizeof v / sizeof(float));
+    for (int i = 0; i < ELEMENTS; i++)
+        lengths[i] = i < 3 ? i * (KEYS / 2) : (int32_t)(draw() % (KEYS + 1));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (int n = 0; n < BATCHES; n++)
+            try_batch(context, &kinds[i]);
+    heed_context_destroy(context);
+}
+
+/* Without the word, kernels or splits are chosen for the batch: else the test above shows nothing.
+ */
+static void test_word_matters(void **state)
+{
+    heed_context *context = make_context();
+    (void)state;
+    heed_plan *one = plan_for(context, &kinds[0], 1, ""),
+              *many = plan_for(context, &kinds[0], ELEMENTS, "");
+    assert_string_not_equal(heed_plan_name(one), heed_plan_name(many));
+    heed_plan_destroy(one);
+    heed_plan_destroy(many);
+    heed_context_destroy(context);
+}
+
+/* Wisdom of one batch is that of all, in other strides too. */
+static void test_wisdom_is_shared(void **state)
+{
+    static const char *const specs[] = { "b9 h2 s3/40 d16 f32 invariant",
+                                         "b1 h2 s3/40 d16 f32 invariant layout=sbhd" };
+    heed_context *context = make_context();
+    char names[2][HEED_NAME_SIZE];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        heed_problem problem;
+        heed_plan *plan;
+        assert_int_equal(heed_problem_parse(&problem, specs[i]), HEED_OK);
+        assert_int_equal(
+            heed_plan_create(&plan, context, &problem, i == 0 ? HEED_MEASURE : HEED_WISDOM_ONLY),
+            HEED_OK);
+        snprintf(names[i], sizeof names[i], "%s", heed_plan_name(plan));
+        heed_plan_destroy(plan);
+    }
+    assert_string_equal(names[0], names[1]);
+    heed_context_destroy(context);
+}
+
+static void test_refusals(void **state)
+{
+    heed_problem problem;
+    (void)state;
+    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s1 d1 f32 invariant"), HEED_OK);
+    assert_int_equal(problem.invariant, 1);
+    problem.invariant = 2;
+    assert_int_equal(heed_problem_check(&problem), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(),
+                        "invariant is 2; it must be 0, or 1 for a batch-invariant problem");
+    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s1 d1 f32 invariant invariant"),
+                     HEED_ERR_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_thousand_batches),
+        cmocka_unit_test(test_word_matters),
+        cmocka_unit_test(test_wisdom_is_shared),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
