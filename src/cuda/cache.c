@@ -38,6 +38,14 @@ typedef struct header {
 /* Keys                                                                       */
 /* -------------------------------------------------------------------------- */
 
+void heed_cache_digest(const heed_cache_part *part, uint8_t digest[HEED_CACHE_DIGEST_SIZE])
+{
+    SHA2_CTX hash;
+    SHA256Init(&hash);
+    SHA256Update(&hash, part->data, part->size);
+    SHA256Final(digest, &hash);
+}
+
 void heed_cache_key(const heed_cache_part *parts, size_t count, char key[HEED_CACHE_KEY_SIZE])
 {
     uint8_t digest[SHA256_DIGEST_LENGTH];

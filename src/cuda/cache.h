@@ -35,6 +35,10 @@ typedef struct heed_cache_entry {
     bool ptx; /* PTX, and not machine code */
 } heed_cache_entry;
 
+/* heed_cache_digest() writes the SHA-256 of a part, which may stand for it in a key. */
+#define HEED_CACHE_DIGEST_SIZE 32
+void heed_cache_digest(const heed_cache_part *part, uint8_t digest[HEED_CACHE_DIGEST_SIZE]);
+
 /* heed_cache_key() writes the SHA-256 of the parts and of where each of them ends. */
 void heed_cache_key(const heed_cache_part *parts, size_t count, char key[HEED_CACHE_KEY_SIZE]);
 

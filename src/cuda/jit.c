@@ -194,6 +194,21 @@ static void name_compiler(const jit_job *job, char text[96])
         snprintf(text, 96, "that of the library's folder");
 }
 
+/* The source, by its digest if it is one of the library's. */
+static heed_cache_part source_part(const jit_job *job)
+{
+    heed_source source;
+    if (heed_source_find(job->build->source, &source) && source.text == job->text)
+        return (heed_cache_part){ source.digest, HEED_CACHE_DIGEST_SIZE };
+    return part_of(job->text);
+}
+
+static heed_cache_part header_part(const heed_source *header)
+{
+    return header->digest ? (heed_cache_part){ header->digest, HEED_CACHE_DIGEST_SIZE }
+                          : (heed_cache_part){ header->text, header->size };
+}
+
 /* Everything that the code depends on. */
 static void make_key(const jit_job *job, char key[HEED_CACHE_KEY_SIZE])
 {
@@ -201,15 +216,15 @@ static void make_key(const jit_job *job, char key[HEED_CACHE_KEY_SIZE])
     size_t count = 0;
     char compiler[96];
     name_compiler(job, compiler);
-    parts[count++] = part_of("heed kernel 1");
+    parts[count++] = part_of("heed kernel 2");
     parts[count++] = part_of(compiler);
     parts[count++] = part_of(job->build->source);
-    parts[count++] = part_of(job->text);
+    parts[count++] = source_part(job);
     for (int i = 0; i < job->option_count; i++)
         parts[count++] = part_of(job->option_list[i]);
     for (int i = 0; i < job->header_count; i++) {
         parts[count++] = part_of(job->header_names[i]);
-        parts[count++] = (heed_cache_part){ job->headers[i].text, job->headers[i].size };
+        parts[count++] = header_part(&job->headers[i]);
     }
     heed_cache_key(parts, count, key);
 }

@@ -6,12 +6,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A file of kernels/. It lives as long as the library. */
 typedef struct heed_source {
     const char *name; /* without a folder, such as "ptx.cuh" */
     const char *text; /* ends with a null byte that size does not count */
     size_t size;
+    const uint8_t *digest; /* SHA-256 of the text: HEED_CACHE_DIGEST_SIZE bytes (cache.h) */
 } heed_source;
 
 /* heed_source_at() fills @source with the @index-th file; false past the last. heed_source_find()
