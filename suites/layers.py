@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Tuple
 
 from abstract import CannotTell, Opaque, Tensor, count, fresh, permuted, viewed
 from attention import Rewrite, describe
+from objects import Bound
 
 
 class Layer:
@@ -216,8 +217,6 @@ class Listed:
         return x
 
     def part(self, name: str) -> Any:
-        from interpret import Bound
-
         if isinstance(self.parts, dict) and name in self.parts:
             return self.parts[name]
         if name in ("append", "add_module", "extend", "items", "keys", "values"):

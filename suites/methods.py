@@ -23,7 +23,7 @@ from abstract import (
     permuted,
     viewed,
 )
-from interpret import Bound, Path
+from objects import Bound, Path
 
 TYPES = {
     "torch.float32": "f32", "torch.float": "f32", "torch.float16": "f16", "torch.half": "f16",

@@ -21,9 +21,9 @@ from abstract import (
 )
 from attention import Attention, Notebook, Rewrite, describe
 from einsum import einsum
-from interpret import MATH, Bound, Instance, Path
 from layers import Layer, Listed
 from methods import SAME, TYPES, Methods
+from objects import MATH, Bound, Instance, Path
 
 ALIASES = {"torch.nn.functional": "F", "torch.nn": "nn", "torch.linalg": "linalg"}
 RANDOM = ("rand", "randn", "empty", "randint", "rand_like", "randn_like", "empty_like", "arange", "linspace", "normal")

@@ -18,7 +18,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from abstract import CannotTell, Opaque, Tensor, like  # noqa: E402
-from interpret import Class, Instance, Interpreter  # noqa: E402
+from interpret import Interpreter  # noqa: E402
+from objects import Class, Instance  # noqa: E402
 from operations import Library  # noqa: E402
 from rewrite import rewrite  # noqa: E402
 
