@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List
 
 from abstract import CannotTell, Opaque, Tensor
 from objects import Bound, Broken, Class, Continued, Function, Instance, Path, Returned, Scope, Super
