@@ -141,7 +141,8 @@ void lab_page_begin(lab_page *page, FILE *stream, lab_page_form form, const char
               "style-src 'unsafe-inline'\"/>\n<title>",
               stream);
         lab_html_text(stream, title);
-        fprintf(stream, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", lab_html_style);
+        fprintf(stream, "</title>\n<style>\n%s%s%s</style>\n</head>\n<body>\n<main>\n",
+                lab_html_colours, lab_html_drawing, lab_html_style);
     }
     fputs(form == LAB_PAGE_HTML ? "<h1>" : "# ", stream);
     put_text(stream, title, form);

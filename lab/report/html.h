@@ -80,8 +80,8 @@ void lab_markdown_text(FILE *stream, const char *text);
 /* lab_html_length() returns the bytes of the UTF-8 character at @text, 0 if that is not valid. */
 int lab_html_length(const char *text);
 
-/* html_style.c: how a page looks, light or dark as its reader has it, and on paper. */
-
-extern const char lab_html_style[];
+/* html_style.c: how a page looks, light or dark as its reader has it, and on paper: its colours,
+ * its drawings, and the rest. */
+extern const char lab_html_colours[], lab_html_drawing[], lab_html_style[];
 
 #endif /* LAB_HTML_H */

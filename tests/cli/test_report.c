@@ -347,8 +347,7 @@ static void shows_the_board(void **state)
         { "echo rubbish >r.db; heed report --board r.db", 7, "", "r.db: not a board of heed" },
     };
     EXPECT(state, lines);
-    const char *text = report_scene_read(state, "b.html");
-    report_scene_sound(text);
+    const char *text = report_scene_page(state, "", "b.html");
     static const char *const parts[] = {
         "6 trials, 4 of them right, timed, and confirmed",
         "NVIDIA Test (cuda, sm_90-driver13.0-nvrtc12.9), 1 thread",

@@ -29,6 +29,7 @@ static const char *const attributes[] = {
     "xmlns", "role",    "width", "height",    "viewBox",     "x",
     "y",     "x1",      "x2",    "y1",        "y2",          "cx",
     "cy",    "r",       "d",     "transform", "text-anchor", "stroke-dasharray",
+    "data-h",
     NULL,
 };
 static const char *const entities[] = { "&lt;", "&gt;", "&amp;", "&quot;", "&#39;", NULL };
