@@ -50,6 +50,9 @@ void lab_page_warning(lab_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void lab_page_item(lab_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* lab_page_code() prints lines as they are, such as a diff; they end with a line end. */
+void lab_page_code(lab_page *page, const char *text);
+
 /* How a cell looks: coloured on a web page. In Markdown LAB_PAGE_BAD is bold, the rest plain. */
 typedef enum lab_page_style {
     LAB_PAGE_PLAIN,

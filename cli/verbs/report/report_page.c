@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/verbs/doctor/manifest.h"
-#include "report.h"
 #include "report/format.h"
+#include "report_final.h"
 
 /* ---- Where ---- */
 
@@ -153,6 +153,34 @@ static void print_state(lab_page *page, const report_set *set)
 
 /* ---- How ---- */
 
+/* Where the limits of its rows are from. */
+static void print_limits(lab_page *page, const report_set *set)
+{
+    static const struct {
+        const char *from, *says;
+    } kinds[] = {
+        { "roofline", "by the roofline, the least time that an exact kernel needs, from ceilings "
+                      "measured on this device when it was timed, over p50, and the unit that "
+                      "binds" },
+        { "ceiling", "the rate over that of a loop of nothing but multiply-adds on this device" },
+        { "measured",
+          "the least time that an exact kernel needs over p50, from ceilings that 'heed "
+          "roofline' measured on such a device, not when it was timed, and the unit "
+          "that binds" },
+        { "data sheet", "the least time that an exact kernel needs over p50 if the device did what "
+                        "its data sheet says, without launches and caches, and the unit that "
+                        "binds; no ceiling was measured when it was timed" },
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        size_t count = 0;
+        for (size_t i = 0; i < set->row_count; i++)
+            count += set->rows[i]->share > 0 && strcmp(set->rows[i]->share_of, kinds[k].from) == 0;
+        if (count > 0)
+            lab_page_item(page, "of limit, in %zu of %zu problems: %s.", count, set->row_count,
+                          kinds[k].says);
+    }
+}
+
 /* Sides that have a figure, and how many of them were compared with a reference. */
 static void print_checked(lab_page *page, const report_set *set)
 {
@@ -211,10 +239,7 @@ static void print_method(lab_page *page, const report_set *set)
                       "stretches of pairs (Hodges and Lehmann), with a 99 % interval by signed "
                       "ranks. FASTER and SLOWER lie outside of the margin as a whole, EQUIVALENT "
                       "inside of it, AMBIGUOUS across one of its ends.");
-    lab_page_item(page, "of limit: by the roofline, the least time that an exact kernel needs, "
-                        "from ceilings measured on this device, over p50, and the unit that binds; "
-                        "where that was not measured, the rate over that of a loop of nothing but "
-                        "multiply-adds.");
+    print_limits(page, set);
     print_checked(page, set);
     if (r->seconds > 0)
         lab_page_item(page, "Budget: %s for heed and for each rival, on each problem; seed %lld.",
@@ -275,6 +300,8 @@ bool report_write(const report_run *run, FILE *stream, lab_page_form form)
     const char *title = cli_args_text(run->args, "title");
     lab_page_begin(&page, stream, form, title);
     print_origin(&page, run);
+    if (run->final)
+        report_final_page(&page, run->final);
     report_history(&page, &run->records);
     for (size_t i = 0; i < run->records.set_count; i++)
         print_set(&page, &run->records.sets[i]);
