@@ -105,6 +105,24 @@ static void add_comparison(lab_page *page, lab_table *table, const lab_record_ro
                       row->compared ? row->compared : "");
 }
 
+/* As the board has it; else by the ceilings that are known of the device. */
+static void add_share(lab_page *page, lab_table *table, const lab_record_row *row)
+{
+    const lab_final_place place = { row->device, row->features, row->threads,
+                                    strcmp(row->timing, "cold") == 0 };
+    lab_final_limit limit;
+    bool known = lab_final_limit_of(&limit, &place, row->problem);
+    double share = row->of_roofline > 0 ? row->of_roofline
+                   : known              ? limit.seconds / row->seconds
+                                        : 0;
+    if (share > 0)
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * share);
+    else
+        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+    lab_page_cell(page, table, known ? LAB_PAGE_PLAIN : LAB_PAGE_FAINT, "%s",
+                  known ? limit.binds : "-");
+}
+
 static void add_leader(lab_page *page, lab_table *table, const lab_final_trial *trial)
 {
     char text[LAB_FORMAT_SIZE], name[LAB_FINAL_NAME];
@@ -116,10 +134,7 @@ static void add_leader(lab_page *page, lab_table *table, const lab_final_trial *
                   row->foreign ? ", a source of its own" : "", row->promoted ? " *" : "");
     lab_page_cell(page, table, LAB_PAGE_BOLD, "%s", report_time(row->seconds, text));
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", lab_format_rate(rate, text));
-    if (row->of_roofline > 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * row->of_roofline);
-    else
-        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+    add_share(page, table, row);
     add_comparison(page, table, row);
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
                   row->dirty ? "+" : "");
@@ -135,7 +150,7 @@ static void print_leaders(lab_page *page, const lab_final_trial *trials, size_t 
     size_t leaders = 0;
     lab_table_columns(table, "trial>|problem|kernel|time>");
     lab_table_column(table, cpu ? "GFLOP/s" : "TFLOP/s", LAB_RIGHT);
-    lab_table_columns(table, "of limit>|rival/heed>|99 % interval|commit|date|trusted");
+    lab_table_columns(table, "of limit>|bound by|rival/heed>|99 % interval|commit|date|trusted");
     for (size_t i = 0; i < count; i++)
         if (trials[i].leads) {
             add_leader(page, table, &trials[i]);
@@ -144,7 +159,9 @@ static void print_leaders(lab_page *page, const lab_final_trial *trials, size_t 
     if (leaders > 0) {
         lab_page_paragraph(
             page, "The leaders. rival/heed: how many times as long the fastest rival "
-                  "took in the same run; *: promoted after a comparison side by side. Times of "
+                  "took in the same run; *: promoted after a comparison side by side; "
+                  "of limit: as the board has it, else by ceilings that were measured on this "
+                  "machine or by the data sheet of the device. Times of "
                   "different days are history.");
         lab_page_table(page, table);
         return;
