@@ -421,7 +421,7 @@ static void print_html_cell(FILE *stream, const char *text)
 }
 
 /* A cell that would make its column too wide may be broken into lines. */
-#define LONG_CELL 20
+#define LONG_CELL 22
 
 /* Where a screen is narrow, cells stand one below the other, each behind the head of its column. */
 static void print_html_head(FILE *stream, const char *head)

@@ -128,7 +128,8 @@ static void writes_what_the_board_knows(void **state)
         NULL,
     };
     static const char *const change[] = { "-int b;\n+int <three>;\n", NULL };
-    static const char *const leaders[] = { "| 4 | b1 h8 s512 d64 f16, cold | NVIDIA H200 |",
+    static const char *const leaders[] = { "### NVIDIA H200\n\n| trial | problem |",
+                                           "| 4 | b1 h8 s512 d64 f16, cold | fwd_16bit",
                                            "503eb534e5cd+", NULL };
     static const char *const drawing[] = { "<svg xmlns", "<style>", "Roofline of NVIDIA H200",
                                            "products, 989", NULL };
@@ -191,7 +192,8 @@ static void leaves_nothing_half_written(void **state)
         { "heed report --final file/below", 3, "", "file" },
         { "cat file; ls | grep -c XXXX", 1, "\n0\n", "" },
         { "mkdir -p dir/report.html/x; heed report --final dir", 3, "", "report.html" },
-        { "heed report --final out --json", 2, "\"exit\": 2", "--final cannot be used with --json" },
+        { "heed report --final out --json", 2, "\"exit\": 2",
+          "--final cannot be used with --json" },
         { "heed report --final out -o x.html", 2, "", "--final cannot be used with --output" },
         { "heed report --final out --brief", 2, "", "--final cannot be used with --brief" },
     };

@@ -50,6 +50,17 @@ static void add_share(lab_page *page, lab_table *table, const report_final_row *
 
 /* ---- Results ---- */
 
+/* The rows of one device from number @begin on end at this one. */
+static size_t end_of_device(const report_final *final, size_t begin)
+{
+    const report_final_row *rows = final->rows;
+    size_t end = begin + 1;
+    while (end < final->row_count && !rows[end].trial == !rows[begin].trial &&
+           strcmp(rows[end].place.device, rows[begin].place.device) == 0)
+        end++;
+    return end;
+}
+
 static void add_result(lab_page *page, lab_table *table, const report_final_row *row)
 {
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", row->problem,
@@ -130,7 +141,8 @@ static void say_missing(lab_page *page, const report_final *final)
 static void print_results(lab_page *page, const report_final_row *rows, size_t count)
 {
     lab_table *table = lab_table_create();
-    lab_page_heading(page, 3, "%s", rows->place.device);
+    lab_page_heading(page, 3, "%s: %s", rows->place.device,
+                     rows->trial ? "leaders of the board" : "records");
     lab_table_columns(table, "problem|SDPA|SDPA p50>|SDPA p90>|heed p50>|heed p90>|speed-up>|"
                              "99 % interval>|heed is|of limit>|bound by|gates|from");
     for (size_t i = 0; i < count; i++)
@@ -157,9 +169,7 @@ void report_final_results(lab_page *page, const report_final *final)
                        "compared with float64, and that the largest error was 0.15 of what is "
                        "allowed.");
     for (size_t i = 0, end; i < final->row_count; i = end) {
-        for (end = i + 1; end < final->row_count; end++)
-            if (strcmp(final->rows[i].place.device, final->rows[end].place.device) != 0)
-                break;
+        end = end_of_device(final, i);
         print_results(page, &final->rows[i], end - i);
     }
     say_missing(page, final);
@@ -167,42 +177,48 @@ void report_final_results(lab_page *page, const report_final *final)
 
 /* ---- The leaderboard ---- */
 
-void report_final_leaders(lab_page *page, const report_final *final)
+static void add_leader(lab_page *page, lab_table *table, const report_final_row *row)
+{
+    const lab_final_side *side = *row->sdpa.name ? &row->sdpa : &row->other;
+    add_text(page, table, row->from + strlen("trial "));
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", row->problem,
+                  row->place.cold ? "cold" : "hot");
+    add_text(page, table, row->kernel);
+    add_time(page, table, row->p50);
+    add_share(page, table, row);
+    add_text(page, table, side->name);
+    add_side(page, table, side);
+    add_text(page, table, row->gates);
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
+                  row->dirty ? "+" : "");
+    add_text(page, table, row->trusted);
+}
+
+/* Those of one device. */
+static void print_leaders(lab_page *page, const report_final_row *rows, size_t count)
 {
     lab_table *table = lab_table_create();
-    size_t leaders = 0;
+    lab_page_heading(page, 3, "%s", rows->place.device);
+    lab_table_columns(table, "trial|problem|kernel|heed p50>|of limit>|bound by|beside|its time/"
+                             "heed's>|99 % interval>|heed is|gates|commit|trusted");
+    for (size_t i = 0; i < count; i++)
+        add_leader(page, table, &rows[i]);
+    lab_page_table(page, table);
+}
+
+void report_final_leaders(lab_page *page, const report_final *final)
+{
     lab_page_heading(page, 2, "The leaderboard");
-    lab_table_columns(table, "trial|problem|device|kernel|heed p50>|of limit>|bound by|beside|"
-                             "its time/heed's>|99 % interval>|heed is|gates|commit|trusted");
-    for (size_t i = 0; i < final->row_count; i++) {
-        const report_final_row *row = &final->rows[i];
-        const lab_final_side *side = *row->sdpa.name ? &row->sdpa : &row->other;
-        if (!row->trial)
-            continue;
-        leaders++;
-        add_text(page, table, row->from + strlen("trial "));
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", row->problem,
-                      row->place.cold ? "cold" : "hot");
-        add_text(page, table, row->place.device);
-        add_text(page, table, row->kernel);
-        add_time(page, table, row->p50);
-        add_share(page, table, row);
-        add_text(page, table, side->name);
-        add_side(page, table, side);
-        add_text(page, table, row->gates);
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
-                      row->dirty ? "+" : "");
-        add_text(page, table, row->trusted);
-    }
-    if (leaders == 0) {
-        lab_table_destroy(table);
+    if (final->row_count == 0 || !final->rows->trial) {
         lab_page_paragraph(page, "Nobody leads: no trial was right, timed and confirmed.");
         return;
     }
-    lab_page_paragraph(page,
-                       "+: changes on top of the commit; trusted: whether 'heed selftest' had "
-                       "killed all wrong kernels with these gates.");
-    lab_page_table(page, table);
+    lab_page_paragraph(page, "+: changes on top of the commit; trusted: whether 'heed selftest' "
+                             "had killed all wrong kernels with these gates.");
+    for (size_t i = 0, end; i < final->row_count && final->rows[i].trial; i = end) {
+        end = end_of_device(final, i);
+        print_leaders(page, &final->rows[i], end - i);
+    }
 }
 
 /* ---- From the first kernel to the champion ---- */
