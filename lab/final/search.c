@@ -74,8 +74,8 @@ static bool add_step(lab_final_search *it, const lab_final_trial *trial)
     return true;
 }
 
-/* Trials that were timed come in their order. The first answer is that of the kernel that a search
- * begins with; what was planned without it is asked about beforehand, by an attempt of its own. */
+/* Trials that were timed come in their order. The first attempt 0 is that of the kernel that a
+ * search begins with: plans are timed before it, by attempts of other numbers. */
 static bool fill(lab_final_search *it, int64_t run)
 {
     const lab_final_trial *title = NULL;

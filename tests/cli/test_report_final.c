@@ -108,8 +108,7 @@ static void writes_what_the_board_knows(void **state)
     };
     static const char *const summary[] = {
         "| b1 h8 s512 d64 f16, cold | - |", /* what the leader met was no SDPA */
-        "| b1 h8 s512 d64 f16, cold | torch-flash | 10.0 us | 10.3 us | 5.00 us | 6.00 us | 2.00x "
-        "| 1.900 to 2.100 | FASTER | 25 % |",
+        "| torch-flash | 10.0 us | 10.3 us | 5.00 us | 6.00 us | 2.00x | 1.900 to 2.100 | FASTER |",
         "In 2 of 3 rows no SDPA took turns with the kernel.",
         "Lifted 1.500x (1.400 to 1.600, FASTER in turns with fwd_2)",
         NULL,
@@ -120,8 +119,7 @@ static void writes_what_the_board_knows(void **state)
         "by two medians that were not taken in turns",
         "two in the place of b",
         "exp_bound",
-        "Ablation no-exp: built so, the champion takes 0.800 (0.750 to 0.850) of its time (trial "
-        "4)",
+        "no-exp: built so, the champion takes 0.800 (0.750 to 0.850) of its time (trial 4)",
         "tensor 0.25 (trial 4)",
         "Code: first 180 registers, 0 spilled bytes, 49152 bytes of shared memory, 8 of 64 warps",
         "The champion leads the board (trial 4)",
@@ -141,8 +139,8 @@ static void writes_what_the_board_knows(void **state)
                                         "Time against registers",
                                         "Time against occupancy",
                                         "heed gate --device cuda --threads 1 --board board.db",
-                                        "heed bench --device cuda --threads 1 --cold --kernel "
-                                        "fwd_16bit_sm80_mma__m32n64 --peers torch-flash --seed 5",
+                                        "heed bench --device cuda --threads 1 --cold --kernel",
+                                        "__m32n64 --peers torch-flash --seed 5",
                                         NULL };
     make_board(state);
     EXPECT(state, lines);
@@ -156,7 +154,7 @@ static void writes_what_the_board_knows(void **state)
     report_scene_lacks(report_scene_last(), "no-loads"); /* it was nothing */
 }
 
-/* What is not known is said, and no file pretends it. An older drawing goes. */
+/* A sentence says that something is not known, and no file pretends it. An older drawing goes. */
 static void says_what_is_missing(void **state)
 {
     static const run_heed_row lines[] = {
@@ -176,7 +174,7 @@ static void says_what_is_missing(void **state)
     expect_parts(state, "out/final_summary.md", parts);
 }
 
-/* ---- What it refuses ---- */
+/* ---- Refusals ---- */
 
 static void leaves_nothing_half_written(void **state)
 {

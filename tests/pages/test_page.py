@@ -78,7 +78,7 @@ class Page(unittest.TestCase):
         cls.scratch.cleanup()
 
     def measure(self, theme):
-        """What the page is like at each width."""
+        """Facts of the page at each width."""
         text = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", self.page.read_text())
         (self.folder / "measured.html").write_text(text.replace("</body>", MEASURE))
         frames = FRAMES % "".join(FRAME % width for width in WIDTHS)

@@ -91,8 +91,8 @@ static const struct {
 /* The folder                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* All of them are written beside what they replace before the first one is renamed. One that there
- * is nothing for is not there, and an older one of that name goes. */
+/* All of them are written beside what they replace before the first one is renamed. A file that
+ * would be empty is not written, and an older one of that name goes. */
 typedef struct folder {
     lab_output outputs[FILES];
     char *paths[FILES];

@@ -11,7 +11,7 @@
 #include "report_final.h"
 
 #define TOP 3        /* steps and ablations of a summary */
-#define CLEAR 0.01   /* an effect that is less is none */
+#define CLEAR 0.01   /* effects beyond that count */
 #define NAMES_MAX 64 /* of ablations */
 
 static const char *or_nothing(const char *text)
@@ -56,9 +56,9 @@ static void say_ends(lab_page *page, const lab_final_search *it)
         a->row.seconds / b->row.seconds);
 }
 
-/* ---- What lifted it ---- */
+/* ---- Challenges that were won ---- */
 
-/* What the winner of a challenge met. */
+/* The kernel that the winner of a challenge met. */
 static const lab_final_side *met(const lab_final_trial *trial)
 {
     for (size_t i = 0; i < trial->side_count; i++)
@@ -98,7 +98,7 @@ static void say_steps(lab_page *page, const lab_final_search *it, size_t most)
     free((void *)steps);
 }
 
-/* ---- What bound it ---- */
+/* ---- Limits of the kernels ---- */
 
 static const char *what_measures(const lab_final_trial *trial)
 {
@@ -114,11 +114,11 @@ static void say_binds(lab_page *page, const lab_final_search *it, const lab_fina
     char name[LAB_FINAL_NAME];
     const lab_final_fact *binds = lab_final_fact_in(it, trial, "binds");
     if (binds && binds->text)
-        lab_page_item(page, "What bound %s: %s.", lab_final_name(trial, name), binds->text);
+        lab_page_item(page, "%s was bound by: %s.", lab_final_name(trial, name), binds->text);
     else
         lab_page_item(
             page,
-            "What bound %s is not known: the search found nothing that binds in its code, "
+            "The limit of %s is not known: the search found nothing that binds in its code, "
             "counters or ablations. %s",
             lab_final_name(trial, name), what_measures(trial));
 }

@@ -111,7 +111,7 @@ static size_t count_rows(const report_final *final, lacks_fn *lacks)
     return count;
 }
 
-/* What the table does not have, and what makes it. */
+/* Figures that the table does not have, and the commands that make them. */
 static void say_missing(lab_page *page, const report_final *final)
 {
     static const struct {
@@ -272,7 +272,7 @@ void report_final_change(lab_page *page, const report_final *final)
 void report_final_commands(lab_page *page, const report_final *final)
 {
     lab_table *table = lab_table_create();
-    lab_page_heading(page, 2, "What repeats each figure");
+    lab_page_heading(page, 2, "Commands that repeat each figure");
     lab_page_paragraph(page, "Each command times the kernel again on the same kind of device, with "
                              "whatever takes turns with it there. 'heed gate' builds a source from "
                              "the board, and lets it take turns with what heed plans today.");
