@@ -198,6 +198,8 @@ void report_final_roofline(lab_page *page, const report_final *final)
             fprintf(page->stream, "![Roofline](roofline.svg)\n\n");
         drawn++;
     }
+    if (drawn > 1 && page->form == LAB_PAGE_MARKDOWN)
+        lab_page_paragraph(page, "The other devices' are in report.html.");
     if (drawn == 0)
         lab_page_paragraph(page,
                            "There is none: no device of these figures has known ceilings. 'heed "

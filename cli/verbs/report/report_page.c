@@ -82,8 +82,8 @@ static void print_replaced(lab_page *page, const report_set *set)
     }
     page->failed |= !memory || fclose(memory) != 0;
     if (count > 0 && !page->failed)
-        lab_page_item(page, "Record%s %s: all of %s was measured again later.",
-                      count == 1 ? "" : "s", names, count == 1 ? "it" : "them");
+        lab_page_item(page, "Record%s %s: all of %s measured again later.", count == 1 ? "" : "s",
+                      names, count == 1 ? "it was" : "them were");
     free(names);
 }
 
