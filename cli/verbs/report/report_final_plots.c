@@ -86,6 +86,14 @@ static void add_row(canvas *c, const report_final_row *row)
     add_point(c, point);
 }
 
+static bool has_sdpa(const canvas *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->points[i].series > 0)
+            return true;
+    return false;
+}
+
 /* A flat line for each rate of products, and the slope of memory below the highest. */
 typedef struct ceilings {
     lab_plot_line lines[LINES_MAX];
@@ -164,7 +172,7 @@ static bool draw_roofline(const report_final *final, size_t at, FILE *stream, bo
             .x_axis = "operations per byte that must be moved",
             .y_axis = device->cuda ? "TFLOP/s" : "GFLOP/s",
             .series = series,
-            .series_count = 2,
+            .series_count = has_sdpa(&c) ? 2 : 1,
             .points = c.points,
             .count = c.count,
             .lines = all.lines,
@@ -278,8 +286,7 @@ static bool add_place(canvas *c, const lab_final_trial *trials, size_t count, co
 static bool draw_pareto(const report_final *final, const cost_axis *cost, FILE *stream, bool file,
                         bool *drawn)
 {
-    static const char *const series[] = { "not beaten in time, registers, shared memory and warps "
-                                          "at once; hollow: beaten" };
+    static const char *const series[] = { "not beaten (hollow: beaten)" };
     const lab_final_board *board = &final->run->board;
     canvas c;
     char title[128];
@@ -295,8 +302,9 @@ static bool draw_pareto(const report_final *final, const cost_axis *cost, FILE *
     const lab_plot_points plot = {
         .title = title,
         .caption =
-            "All right trials whose code is known, by their medians when they were tried: only "
-            "leaders were confirmed. Both axes are logarithmic.",
+            "All right trials whose code is known, by their medians; not all were confirmed. "
+            "Full marks are those that no other one equals in time, registers, shared "
+            "memory and warps while beating it in one of them. Both axes are logarithmic.",
         .x_axis = cost->axis,
         .y_axis = "time over the least of the problem",
         .series = series,
