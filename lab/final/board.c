@@ -67,6 +67,7 @@ static void free_trial(lab_final_trial *trial)
     }
     free(trial->facts);
     free(trial->sides);
+    free(trial->events);
 }
 
 /* Seconds since 1970 of an ISO 8601 time as the board has it; 0 if @text is not one. */

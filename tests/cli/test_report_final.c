@@ -184,6 +184,9 @@ static void leaves_nothing_half_written(void **state)
         { "echo '{\"schema\": \"heed.bench/1\"}' >bad.json; ls out", 2, "", NULL },
         { "echo rubbish >r.db; heed report --final out --board r.db", 7, "", "r.db: not a board" },
         { "heed board add '" REPORT_RECORD "'", 0, "", NULL },
+        { "sed 's/not installed/not xnstalled/' board.db >d.db; heed report --final all --board "
+          "d.db; echo $?; ls all | grep -c final_summary",
+          0, "7\n1\n", "d.db: damaged: the content of 1 trial is" },
         { "heed report --final out bad.json; echo $?; ls out", 2, "7", "bad.json: " },
         { "heed report --final out none.json; echo $?; ls out", 2, "3", "none.json: " },
         { "echo >file; heed report --final file", 3, "", "file" },
