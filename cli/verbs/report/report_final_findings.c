@@ -40,11 +40,11 @@ static void say_ends(lab_page *page, const lab_final_search *it)
     char first[LAB_FINAL_NAME], last[LAB_FINAL_NAME], before[32], after[32];
     const lab_final_trial *a = it->first, *b = it->champion;
     if (strcmp(or_nothing(a->hash), or_nothing(b->hash)) == 0) {
-        lab_page_item(page,
-                      "The champion is the kernel that it began with, %s (trial %lld), %s: no "
-                      "challenge was won.",
-                      lab_final_name(a, first), (long long)a->row.trial,
-                      report_time(a->row.seconds, before));
+        lab_page_item(
+            page, "The champion is the kernel that it began with, %s (trial %lld), %s: %s.",
+            lab_final_name(a, first), (long long)a->row.trial, report_time(a->row.seconds, before),
+            strcmp(or_nothing(a->verb), "evolve") == 0 ? "no challenge was won"
+                                                       : "nothing faster was confirmed");
         return;
     }
     lab_page_item(

@@ -82,6 +82,31 @@ static void finds_searches(void **state)
     lab_final_board_free(&board);
 }
 
+/* A sweep has no challenges: it ends with the fastest that it confirmed. */
+static void sweeps_end_with_the_fastest(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    lab_record *record = record_scene_open(scratch_path(state, "b.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "sweep"), fastest = 0;
+    for (int number = 3; number >= 0; number--) {
+        record_scene scene;
+        record_scene_make(&scene, run, number);
+        scene.trial.confirmed = number != 0;
+        int64_t id = record_append(record, &scene.trial);
+        fastest = number == 1 ? id : fastest;
+    }
+    lab_record_close(record);
+    size_t count;
+    lab_final_board board = { .count = 0 };
+    lab_final_search *searches = read(state, &board, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(searches->first->row.trial, 1);
+    assert_int_equal(searches->champion->row.trial, fastest);
+    assert_int_equal(searches->step_count, 0);
+    lab_final_searches_free(searches, count);
+    lab_final_board_free(&board);
+}
+
 /* A record that was added is no search; a kernel that is only there has no steps. */
 static void knows_what_is_no_search(void **state)
 {
@@ -146,9 +171,8 @@ int main(void)
 {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(finds_searches),
-        IN_SCRATCH(knows_what_is_no_search),
-        cmocka_unit_test(knows_limits),
+        IN_SCRATCH(finds_searches),          IN_SCRATCH(sweeps_end_with_the_fastest),
+        IN_SCRATCH(knows_what_is_no_search), cmocka_unit_test(knows_limits),
         cmocka_unit_test(knows_occupancy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
