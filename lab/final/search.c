@@ -53,11 +53,12 @@ static int64_t newest_run(const lab_final_trial *trials, size_t count)
     return run;
 }
 
-/* Was its kernel met in an earlier trial of the run? */
-static bool is_known(const lab_final_trial *trials, size_t at)
+/* A kernel of a run's own has its answer there; one that was only compared with has not. */
+static bool is_own(const lab_final_search *it, const lab_final_trial *trial)
 {
-    for (size_t i = 0; i < at; i++)
-        if (trials[i].row.run == trials[at].row.run && same_kernel(&trials[i], &trials[at]))
+    for (size_t i = 0; i < it->trial_count; i++)
+        if (it->trials[i].row.run == trial->row.run && it->trials[i].attempt == 0 &&
+            same_kernel(&it->trials[i], trial))
             return true;
     return false;
 }
@@ -74,12 +75,12 @@ static bool add_step(lab_final_search *it, const lab_final_trial *trial)
     return true;
 }
 
-/* Without challenges a search ends with the fastest that it confirmed. The plan that an evolution
- * of sources begins beside is confirmed too, and none of its own. */
-static bool is_faster(const lab_final_trial *trial, const lab_final_trial *best)
+/* Without challenges a search ends with the fastest of its own that it confirmed. */
+static bool is_faster(const lab_final_search *it, const lab_final_trial *trial,
+                      const lab_final_trial *best)
 {
     return lab_final_ranked(trial) && strcmp(trial->verb, "evolve") != 0 &&
-           (!best || trial->row.seconds < best->row.seconds);
+           (!best || trial->row.seconds < best->row.seconds) && is_own(it, trial);
 }
 
 /* Trials that were timed come in their order. The first attempt 0 is that of the kernel that a
@@ -96,11 +97,10 @@ static bool fill(lab_final_search *it, int64_t run)
             it->first = trial;
         if (trial->row.promoted && is_right(trial))
             title = trial;
-        if (trial->verb && is_faster(trial, fastest))
+        if (trial->verb && is_faster(it, trial, fastest))
             fastest = trial;
-        bool known = is_known(it->trials, i);
-        it->kernels += !known;
-        it->right += !known && is_right(trial);
+        it->kernels += trial->attempt == 0;
+        it->right += trial->attempt == 0 && is_right(trial);
         if (has_won(trial))
             good = add_step(it, trial);
     }

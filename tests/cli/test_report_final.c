@@ -75,6 +75,7 @@ static void make_board(void **state)
         { 2, 0, 3e-5, "int a;\nint two;\nint c;\n", "two in the place of b", NULL, false },
         { 2, 2, 3e-5, "int a;\nint two;\nint c;\n", "two in the place of b", "origin", false },
         { 3, 2, 2e-5, "int a;\nint <three>;\nint c;\n", "three", "fwd_2", true },
+        { 3, 0, 2e-5, "int a;\nint <three>;\nint c;\n", "three", NULL, false },
     };
     char path[SCRATCH_PATH_SIZE];
     lab_record *record = record_scene_open(scratch_path(state, "board.db", path), LAB_RECORD_WRITE);

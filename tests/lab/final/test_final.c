@@ -88,12 +88,13 @@ static void sweeps_end_with_the_fastest(void **state)
     char path[SCRATCH_PATH_SIZE];
     lab_record *record = record_scene_open(scratch_path(state, "b.db", path), LAB_RECORD_WRITE);
     int64_t run = record_scene_begin(record, "sweep"), fastest = 0;
-    for (int number = 3; number >= 0; number--) {
+    for (int number = 4; number >= 0; number--) {
         record_scene scene;
         record_scene_make(&scene, run, number);
         scene.trial.confirmed = number != 0;
+        scene.trial.attempt = number == 1 ? 40 : 0; /* it was only compared with */
         int64_t id = record_append(record, &scene.trial);
-        fastest = number == 1 ? id : fastest;
+        fastest = number == 2 ? id : fastest;
     }
     lab_record_close(record);
     size_t count;
@@ -102,6 +103,7 @@ static void sweeps_end_with_the_fastest(void **state)
     assert_int_equal(count, 1);
     assert_int_equal(searches->first->row.trial, 1);
     assert_int_equal(searches->champion->row.trial, fastest);
+    assert_int_equal(searches->kernels, 4);
     assert_int_equal(searches->step_count, 0);
     lab_final_searches_free(searches, count);
     lab_final_board_free(&board);
