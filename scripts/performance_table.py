@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Puts the performance tables of docs/performance.md and README.md there, as `heed report --brief` makes
-them of benchmarks/, and draws those of README.md as docs/performance.svg.
+them of benchmarks/, draws those of README.md as docs/performance.svg, and takes docs/roofline.svg from
+`heed report --final`.
 
     scripts/performance_table.py HEED            writes them between the two marker lines
     scripts/performance_table.py --check HEED    exits with 1 if they are not what it would write
@@ -14,6 +15,7 @@ the means of all of them.
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -158,6 +160,25 @@ def picture(text):
     return head + "\n".join(parts) + "\n</svg>\n"
 
 
+def roofline(heed, benchmarks):
+    """Returns the roofline of the last device that heed has ceilings of, as a page; "" without one."""
+    records = list(newest(benchmarks))
+    with tempfile.TemporaryDirectory() as scratch:
+        drawing = pathlib.Path(scratch) / "final" / "roofline.svg"
+        for folder in sorted({path.parent for path in records}, reverse=True):
+            named = [path for path in records if path.parent == folder]
+            board = ["--board", f"{scratch}/{folder.parent.name}.db"]
+            for command in (["board", "add", *board, *named], ["report", "--final", drawing.parent, *board]):
+                # Ceilings that were measured on this machine are none of the tree's.
+                done = subprocess.run([heed.resolve(), *command], capture_output=True, check=False,
+                                      env={**os.environ, "HEED_CACHE": scratch})
+                if done.returncode != 0:
+                    break
+            if drawing.exists():
+                return drawing.read_text()
+    return ""
+
+
 def update(page, text, benchmarks, check, rows=0):
     """Writes @text between the markers of @page, or with @check ends if it is not there. A sentence ahead of it that
     says over how many rows the means are gets to say @rows."""
@@ -194,6 +215,9 @@ def main():
     update(args.root / "README.md", excerpt(last), benchmarks, args.check, rows_of(last))
     if last:
         replace(args.root / "docs" / "performance.svg", picture(excerpt(last)), benchmarks, args.check)
+    drawn = roofline(args.heed, benchmarks)
+    if drawn:
+        replace(args.root / "docs" / "roofline.svg", drawn, benchmarks, args.check)
 
 
 if __name__ == "__main__":

@@ -141,7 +141,8 @@ void lab_page_begin(lab_page *page, FILE *stream, lab_page_form form, const char
               "style-src 'unsafe-inline'\"/>\n<title>",
               stream);
         lab_html_text(stream, title);
-        fprintf(stream, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", lab_html_style);
+        fprintf(stream, "</title>\n<style>\n%s%s%s</style>\n</head>\n<body>\n<main>\n",
+                lab_html_colours, lab_html_drawing, lab_html_style);
     }
     fputs(form == LAB_PAGE_HTML ? "<h1>" : "# ", stream);
     put_text(stream, title, form);
@@ -202,6 +203,35 @@ void lab_page_item(lab_page *page, const char *format, ...)
     va_end(list);
     static const char *const around[2][2] = { { "<li>", "</li>\n" }, { "- ", "\n" } };
     put_block(page, text, around);
+}
+
+/* Lines as they are, but for what a reader would obey. A Markdown fence is longer than any in
+ * @text. */
+void lab_page_code(lab_page *page, const char *text)
+{
+    bool html = page->form == LAB_PAGE_HTML;
+    int fence = 3, run = 0;
+    end_list(page);
+    for (const char *at = text; *at; at++) {
+        run = *at == '`' ? run + 1 : 0;
+        fence = run >= fence ? run + 1 : fence;
+    }
+    fputs(html ? "<pre>" : "", page->stream);
+    for (int i = 0; !html && i < fence; i++)
+        fputc('`', page->stream);
+    fputs(html ? "" : "\n", page->stream);
+    while (*text) {
+        int length = lab_html_length(text);
+        if (*text == '\n' || *text == '\t')
+            fputs(*text++ == '\n' ? "\n" : "    ", page->stream);
+        else if (html || length == 0 || is_control(text, length))
+            text += put_character(page->stream, text, LAB_PAGE_HTML);
+        else
+            text += fwrite(text, 1, (size_t)length, page->stream) ? length : 1;
+    }
+    for (int i = 0; !html && i < fence; i++)
+        fputc('`', page->stream);
+    fputs(html ? "</pre>\n" : "\n\n", page->stream);
 }
 
 /* -------------------------------------------------------------------------- */

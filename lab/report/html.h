@@ -50,6 +50,9 @@ void lab_page_warning(lab_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void lab_page_item(lab_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* lab_page_code() prints lines as they are, such as a diff; they end with a line end. */
+void lab_page_code(lab_page *page, const char *text);
+
 /* How a cell looks: coloured on a web page. In Markdown LAB_PAGE_BAD is bold, the rest plain. */
 typedef enum lab_page_style {
     LAB_PAGE_PLAIN,
@@ -80,8 +83,8 @@ void lab_markdown_text(FILE *stream, const char *text);
 /* lab_html_length() returns the bytes of the UTF-8 character at @text, 0 if that is not valid. */
 int lab_html_length(const char *text);
 
-/* html_style.c: how a page looks, light or dark as its reader has it, and on paper. */
-
-extern const char lab_html_style[];
+/* html_style.c: how a page looks, light or dark as its reader has it, and on paper: its colours,
+ * its drawings, and the rest. */
+extern const char lab_html_colours[], lab_html_drawing[], lab_html_style[];
 
 #endif /* LAB_HTML_H */

@@ -197,19 +197,28 @@ double lab_axis_legend(FILE *stream, const char *const *series, size_t count, bo
     return count ? y + 18 : y;
 }
 
-void lab_axis_open(FILE *stream, double width, double height, const char *title, bool whole)
+void lab_axis_open(FILE *stream, double width, double height, const char *title,
+                   lab_axis_place place)
 {
+    static const char *const begin[] = { "<figure>\n", "<figure class=\"one\">\n", "" };
     fprintf(stream,
-            "<figure%s>\n<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%.0f\" "
+            "%s<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%.0f\" "
             "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<title>",
-            whole ? " class=\"one\"" : "", width, height, width, height);
+            begin[place], width, height, width, height);
     lab_html_text(stream, title);
     fputs("</title>\n", stream);
+    if (place == LAB_AXIS_FILE)
+        fprintf(stream,
+                "<style>\n%s%ssvg .b{fill:var(--back)}\n</style>\n<rect class=\"b\" "
+                "width=\"%.0f\" height=\"%.0f\"/>\n",
+                lab_html_colours, lab_html_drawing, width, height);
 }
 
-void lab_axis_close(FILE *stream, const char *caption)
+void lab_axis_close(FILE *stream, const char *caption, lab_axis_place place)
 {
     fputs("</svg>\n", stream);
+    if (place == LAB_AXIS_FILE)
+        return;
     if (caption) {
         fputs("<figcaption>", stream);
         lab_html_text(stream, caption);

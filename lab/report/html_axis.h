@@ -45,8 +45,17 @@ void lab_axis_mark(FILE *stream, size_t index, double x, double y, bool hollow, 
 double lab_axis_legend(FILE *stream, const char *const *series, size_t count, bool bars, double x,
                        double y, double width);
 
-/* lab_axis_open() starts a drawing of that size; lab_axis_close() ends it, with @caption below. */
-void lab_axis_open(FILE *stream, double width, double height, const char *title, bool whole);
-void lab_axis_close(FILE *stream, const char *caption);
+/* Where a drawing stands. */
+typedef enum lab_axis_place {
+    LAB_AXIS_FIGURE, /* on a page; may be broken where that is printed */
+    LAB_AXIS_WHOLE,  /* likewise, and not broken */
+    LAB_AXIS_FILE    /* in an SVG file of its own */
+} lab_axis_place;
+
+/* lab_axis_open() starts a drawing of that size; lab_axis_close() ends it, with @caption below, but
+ * in a file. */
+void lab_axis_open(FILE *stream, double width, double height, const char *title,
+                   lab_axis_place place);
+void lab_axis_close(FILE *stream, const char *caption, lab_axis_place place);
 
 #endif /* LAB_HTML_AXIS_H */

@@ -107,7 +107,8 @@ void lab_plot_ratios_print(const lab_plot_ratios *plot, FILE *stream)
     double lines = 18 * (1 + floor((double)plot->series_count / 3));
     double top = 50 + lines, bottom = top + ROW * (double)plot->count;
     const lab_axis axis = ratio_axis(plot, left);
-    lab_axis_open(stream, WIDTH, bottom + 24, plot->title, plot->count < 60);
+    lab_axis_open(stream, WIDTH, bottom + 24, plot->title,
+                  plot->count < 60 ? LAB_AXIS_WHOLE : LAB_AXIS_FIGURE);
     lab_axis_legend(stream, plot->series, plot->series_count, false, left, 12, WIDTH);
     draw_sides(plot, stream, &axis, top - 20);
     draw_ticks(stream, &axis, top, bottom, 1, "x");
@@ -120,7 +121,7 @@ void lab_plot_ratios_print(const lab_plot_ratios *plot, FILE *stream)
         for (size_t j = 0; j < plot->series_count; j++)
             draw_ratio(plot, stream, &axis, y, i, j);
     }
-    lab_axis_close(stream, plot->caption);
+    lab_axis_close(stream, plot->caption, LAB_AXIS_FIGURE);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -185,7 +186,8 @@ void lab_plot_shares_print(const lab_plot_shares *plot, FILE *stream)
     double top = 46, bottom = top + ROW * (double)plot->count;
     const lab_axis axis = lab_axis_from_zero(most_share(plot), left, WIDTH - 52, TICK_APART);
     double all = lab_axis_at(&axis, 1);
-    lab_axis_open(stream, WIDTH, bottom + 36, plot->title, plot->count < 60);
+    lab_axis_open(stream, WIDTH, bottom + 36, plot->title,
+                  plot->count < 60 ? LAB_AXIS_WHOLE : LAB_AXIS_FIGURE);
     draw_kinds(plot, stream, left);
     draw_ticks(stream, &axis, top, bottom, 100, "");
     fprintf(stream, "<line class=\"a\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", all,
@@ -197,7 +199,7 @@ void lab_plot_shares_print(const lab_plot_shares *plot, FILE *stream)
         draw_share(plot, stream, &axis, y, i);
     }
     draw_text(stream, (left + WIDTH - 52) / 2, bottom + 30, "middle", plot->axis);
-    lab_axis_close(stream, plot->caption);
+    lab_axis_close(stream, plot->caption, LAB_AXIS_FIGURE);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -265,7 +267,7 @@ void lab_plot_history_print(const lab_plot_history *plot, FILE *stream)
     if (plot->count == 0)
         return;
     const lab_axis axis = time_axis(plot);
-    lab_axis_open(stream, SMALL_WIDTH, SMALL_HEIGHT, plot->title, true);
+    lab_axis_open(stream, SMALL_WIDTH, SMALL_HEIGHT, plot->title, LAB_AXIS_WHOLE);
     lab_axis_label(stream, SMALL_LEFT, 14, "start", plot->title);
     draw_time_ticks(stream, &axis);
     draw_steps(plot, stream, &axis);
@@ -275,5 +277,5 @@ void lab_plot_history_print(const lab_plot_history *plot, FILE *stream)
     draw_text(stream, SMALL_LEFT, SMALL_HEIGHT - 5, "start", plot->first);
     if (strcmp(plot->first, plot->last) != 0)
         draw_text(stream, SMALL_RIGHT, SMALL_HEIGHT - 5, "end", plot->last);
-    lab_axis_close(stream, NULL);
+    lab_axis_close(stream, NULL, LAB_AXIS_FIGURE);
 }

@@ -63,4 +63,29 @@ typedef struct lab_plot_history {
 } lab_plot_history;
 void lab_plot_history_print(const lab_plot_history *plot, FILE *stream);
 
+/* html_points.c: points of two figures, both axes logarithmic, and straight lines, such as ceilings
+ * above them. */
+typedef struct lab_plot_point {
+    double x, y;
+    double above; /* the end of a thin line from it, such as its limit; 0: none */
+    size_t series;
+    bool hollow;
+    const char *label;
+} lab_plot_point;
+typedef struct lab_plot_line {
+    double x[2], y[2];
+    const char *label; /* beside its right end */
+} lab_plot_line;
+typedef struct lab_plot_points {
+    const char *title, *caption, *x_axis, *y_axis;
+    const char *const *series;
+    size_t series_count;
+    const lab_plot_point *points;
+    size_t count;
+    const lab_plot_line *lines;
+    size_t line_count;
+    bool file; /* an SVG file of its own, and no part of a page */
+} lab_plot_points;
+void lab_plot_points_print(const lab_plot_points *plot, FILE *stream);
+
 #endif /* LAB_HTML_PLOT_H */

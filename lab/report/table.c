@@ -421,7 +421,17 @@ static void print_html_cell(FILE *stream, const char *text)
 }
 
 /* A cell that would make its column too wide may be broken into lines. */
-#define LONG_CELL 60
+#define LONG_CELL 22
+
+/* Where a screen is narrow, cells stand one below the other, each behind the head of its column. */
+static void print_html_head(FILE *stream, const char *head)
+{
+    if (!*head)
+        return;
+    fputs(" data-h=\"", stream);
+    lab_html_text(stream, head);
+    fputc('"', stream);
+}
 
 static void print_html_row(const lab_table *table, FILE *stream, const char *element,
                            char *const *cells)
@@ -433,7 +443,10 @@ static void print_html_row(const lab_table *table, FILE *stream, const char *ele
         const char *kind = right                              ? " class=\"r\""
                            : lab_text_width(text) > LONG_CELL ? " class=\"long\""
                                                               : "";
-        fprintf(stream, "<%s%s>", element, kind);
+        fprintf(stream, "<%s%s", element, kind);
+        if (cells)
+            print_html_head(stream, table->columns[i].head);
+        fputc('>', stream);
         print_html_cell(stream, text);
         fprintf(stream, "</%s>", element);
     }

@@ -131,6 +131,11 @@ static void json_has_the_same(void **state)
         assert_true(json_number_value(json_object_get(mine, "p50")) ==
                     json_number_value(json_object_get(json_object_get(row, "seconds"), "p50")));
         logs += log(ratio);
+        /* Every row has a limit, by the record or by the data sheet, and a unit that binds. */
+        double share = json_number_value(json_object_get(mine, "share"));
+        assert_true(share > 0.01 && share < 1);
+        assert_true(json_is_string(json_object_get(mine, "share_of")));
+        assert_true(json_is_string(json_object_get(mine, "bound_by")));
     }
     double mean = json_number_value(
         json_object_get(json_object_get(set, "geometric_means"), "torch-cudnn"));
@@ -172,6 +177,19 @@ static void says_what_speaks_against(void **state)
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         report_scene_says(text, parts[i]);
+}
+
+/* A mean over ratios without a verdict says so, and nobody claims checks that were not made. */
+static void claims_no_more_than_it_knows(void **state)
+{
+    json_t *record = report_scene_load(REPORT_RECORD);
+    report_scene_lacks(report_scene_page(state, REPORT_RECORD, "k.html"), "ambiguous</span>");
+    report_scene_says(report_scene_last(), "Outputs: of 3 that have a figure");
+    report_scene_lacks(report_scene_last(), "all 3 were compared");
+    json_object_set_new(json_object_get(report_scene_rival(record, 0, 0), "comparison"), "verdict",
+                        json_string("AMBIGUOUS"));
+    report_scene_save(state, record, "a.json");
+    report_scene_says(report_scene_page(state, "a.json", "a.html"), "2.00x, 1 of 1 ambiguous");
 }
 
 /* -------------------------------------------------------------------------- */
@@ -251,19 +269,21 @@ static void takes_the_newest_of_a_folder(void **state)
     };
     EXPECT(state, lines);
     save_faster(state, "b/dev/2026-01-02/z.json", "2026-01-02T01:00:00Z", 3e-6, true);
+    save_faster(state, "b/dev/2026-01-02/y.json", "2026-01-02T01:30:00Z", 3e-6, true);
     save_faster(state, "b/dev/2026-01-02/a.json", "2026-01-02T02:00:00Z", 4e-6, true);
     json_t *report = run_heed_json(state, &report_scene_way, "heed report --json b", 0);
     const json_t *sets = json_object_get(report, "sets");
     assert_int_equal(json_array_size(sets), 1);
     const json_t *set = json_array_get(sets, 0), *rows = json_object_get(set, "rows");
-    assert_int_equal(json_array_size(json_object_get(set, "records")), 2);
+    assert_int_equal(json_array_size(json_object_get(set, "records")), 3);
     assert_int_equal(json_array_size(rows), 4);
     assert_true(json_number_value(json_object_get(json_array_get(rows, 0), "p50")) == 4e-6);
     json_decref(report);
     report_scene_page(state, "b", "f.html");
     report_scene_says(
         report_scene_last(),
-        "b/dev/2026-01-02/z.json, of 2026-01-02T01:00:00Z: all of it was measured again");
+        "<li>Records b/dev/2026-01-02/z.json, of 2026-01-02T01:00:00Z; b/dev/2026-01-02/y.json, "
+        "of 2026-01-02T01:30:00Z: all of them were measured again later.</li>");
     report_scene_lacks(report_scene_last(), "old.json");
 }
 
@@ -347,8 +367,7 @@ static void shows_the_board(void **state)
         { "echo rubbish >r.db; heed report --board r.db", 7, "", "r.db: not a board of heed" },
     };
     EXPECT(state, lines);
-    const char *text = report_scene_read(state, "b.html");
-    report_scene_sound(text);
+    const char *text = report_scene_page(state, "", "b.html");
     static const char *const parts[] = {
         "6 trials, 4 of them right, timed, and confirmed",
         "NVIDIA Test (cuda, sm_90-driver13.0-nvrtc12.9), 1 thread",
@@ -443,6 +462,7 @@ int main(void)
         IN_SCRATCH(shows_the_figures_of_a_record),
         IN_SCRATCH(json_has_the_same),
         IN_SCRATCH(says_what_speaks_against),
+        IN_SCRATCH(claims_no_more_than_it_knows),
         IN_SCRATCH(puts_two_beside_each_other),
         IN_SCRATCH(takes_the_newest_of_a_folder),
         IN_SCRATCH(shows_the_board),

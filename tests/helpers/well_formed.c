@@ -22,14 +22,14 @@ static const char *const elements[] = {
     "html",  "head",  "meta", "title", "style", "body",   "main",   "h1",
     "h2",    "h3",    "p",    "b",     "ul",    "li",     "div",    "table",
     "thead", "tbody", "tr",   "th",    "td",    "span",   "figure", "figcaption",
-    "svg",   "line",  "text", "rect",  "path",  "circle", NULL,
+    "svg",   "line",  "text", "rect",  "path",  "circle", "pre",    NULL,
 };
 static const char *const attributes[] = {
-    "lang",  "charset", "name",  "content",   "http-equiv",  "class",
-    "xmlns", "role",    "width", "height",    "viewBox",     "x",
-    "y",     "x1",      "x2",    "y1",        "y2",          "cx",
-    "cy",    "r",       "d",     "transform", "text-anchor", "stroke-dasharray",
-    NULL,
+    "lang",   "charset", "name",  "content",   "http-equiv",  "class",
+    "xmlns",  "role",    "width", "height",    "viewBox",     "x",
+    "y",      "x1",      "x2",    "y1",        "y2",          "cx",
+    "cy",     "r",       "d",     "transform", "text-anchor", "stroke-dasharray",
+    "data-h", NULL,
 };
 static const char *const entities[] = { "&lt;", "&gt;", "&amp;", "&quot;", "&#39;", NULL };
 

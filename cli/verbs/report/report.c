@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "report_final.h"
 
 /* -------------------------------------------------------------------------- */
 /* Out                                                                        */
@@ -68,6 +69,13 @@ static cli_exit check(const cli_args *args)
         cli_error("--json cannot be used with --%s", brief ? "brief" : "markdown");
         return CLI_USAGE;
     }
+    static const char *const others[] = { "json", "markdown", "brief", "output" };
+    for (size_t i = 0; cli_args_given(args, "final") && i < sizeof others / sizeof *others; i++)
+        if (cli_args_given(args, others[i])) {
+            cli_error("--final cannot be used with --%s: it writes the files of a folder",
+                      others[i]);
+            return CLI_USAGE;
+        }
     if (brief && (cli_args_given(args, "board") || cli_args_operand_count(args) == 0)) {
         cli_error("--brief is for records: it takes at least one, and no --board");
         return CLI_USAGE;
@@ -75,7 +83,7 @@ static cli_exit check(const cli_args *args)
     return CLI_OK;
 }
 
-static cli_exit check_damage(const report_board *board)
+static cli_exit check_damage(const lab_final_board *board)
 {
     size_t damaged = report_count_trusted(board, "damaged");
     size_t impossible = report_count_trusted(board, "impossible");
@@ -89,20 +97,69 @@ static cli_exit check_damage(const report_board *board)
     return damaged + impossible > 0 ? CLI_CORRUPT : CLI_OK;
 }
 
+/* The final artifacts are about a board that has something. */
+static cli_exit check_board(const report_run *run)
+{
+    if (run->board.count > 0)
+        return CLI_OK;
+    cli_error(
+        "%s: %s, and --final is about a board: 'heed evolve', 'heed tune' and 'heed board add' "
+        "put trials on one",
+        run->board.path, run->board.there ? "there is no trial on it" : "there is no board");
+    return CLI_ENVIRONMENT;
+}
+
+static cli_exit write_final(report_run *run, lab_record *record)
+{
+    report_final final;
+    cli_exit code = check_board(run);
+    if (code != CLI_OK)
+        return code;
+    code = report_final_begin(&final, run, record);
+    run->final = &final;
+    if (code == CLI_OK)
+        code = report_final_write(&final, cli_args_text(run->args, "final"));
+    run->final = NULL;
+    report_final_end(&final);
+    return code;
+}
+
+/* Reads the board, and writes the final artifacts where they are asked for. */
+static cli_exit with_board(report_run *run)
+{
+    lab_error error;
+    lab_record *record;
+    bool whole = cli_args_given(run->args, "final");
+    heed_status status = lab_record_path(cli_args_text(run->args, "board"), run->board.path,
+                                         &error);
+    if (status != HEED_OK)
+        return cli_fail_error(status, &error);
+    cli_exit code = cli_board_open(&record, LAB_RECORD_READ, run->args);
+    if (code == CLI_OK && record) {
+        status = lab_final_board_read(&run->board, record, whole, &error);
+        code = status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
+    }
+    if (code == CLI_OK && whole)
+        code = write_final(run, record);
+    lab_record_close(record);
+    return code;
+}
+
 static cli_exit run_verb(const cli_args *args)
 {
     report_run run = { .args = args };
-    run.with_board = cli_args_given(args, "board") || cli_args_operand_count(args) == 0;
+    bool final = cli_args_given(args, "final");
+    run.with_board = final || cli_args_given(args, "board") || cli_args_operand_count(args) == 0;
     cli_exit code = check(args);
     if (code == CLI_OK)
         code = report_find(&run.records, args);
     if (code == CLI_OK && run.with_board)
-        code = report_board_read(&run.board, args);
-    if (code == CLI_OK)
+        code = with_board(&run);
+    if (code == CLI_OK && !final)
         code = write_out(&run);
     if (code == CLI_OK)
         code = check_damage(&run.board);
-    report_board_free(&run.board);
+    lab_final_board_free(&run.board);
     report_records_free(&run.records);
     return code;
 }
@@ -114,6 +171,11 @@ static const cli_option options[] = {
              "standard output]"),
     OPT_FLAG("markdown", 'm', "Write Markdown, without the drawings, instead of a web page"),
     OPT_FLAG("brief", 0, "Write only a short Markdown table for each record, for a README"),
+    OPT_PATH(
+        "final", 0, "FOLDER",
+        "Write the final artifacts of the board, and of the records that are named, to FOLDER: "
+        "final_summary.md, findings.md, leaderboard.md, champion.diff, roofline.svg, pareto.svg, "
+        "report.html"),
     { .name = "title",
       .kind = CLI_TEXT,
       .argument = "TEXT",
@@ -133,18 +195,18 @@ const cli_verb cli_verb_report = {
         "\n"
         "Of a FOLDER the newest date of each device is taken; of several records of one "
         "day that have a problem, the last one counts. The page shows machine, software "
-        "and commit; heed against each rival with ratio, interval and verdict; the share "
-        "of the device's limit and the unit that binds; and doubts: throttling, other "
-        "programs, noise, uncommitted changes, unchecked outputs. Two records of one "
-        "device are compared as history, without verdicts.\n"
+        "and commit; heed against each rival; the share of the device's limit and the unit that "
+        "binds; and doubts. Two records of one device are compared as history, without "
+        "verdicts. Of the board it shows the leaders, their history, and the verdicts of all "
+        "trials.\n"
         "\n"
-        "Of the board it shows the leaders and their history, the verdicts of all trials, "
-        "and the trials that no other beats in time, registers and shared memory.\n"
+        "With --final it writes a folder about searches: results beside PyTorch's SDPA, findings, "
+        "the diff from the first kernel to the champion, and the commands.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed report -o report.html benchmarks\n"
-        "  heed report -o change.html before.json after.json\n"
+        "  heed report --final final --board run/board.db benchmarks\n"
         "  heed report --brief benchmarks >>README.md\n"
         "\n"
         "The exit status is 7 if a record or the board is damaged or of another schema.",

@@ -9,6 +9,7 @@
 
 #include "cli/verbs/board/board.h"
 #include "field.h"
+#include "final/final.h"
 #include "report/html.h"
 
 /* -------------------------------------------------------------------------- */
@@ -49,7 +50,7 @@ typedef struct report_row {
     double p50, p90;
     double rate; /* operations per second */
     double share, floor;
-    const char *share_of; /* "roofline" or "ceiling" */
+    const char *share_of; /* "roofline" or "ceiling" of the record; else as lab_final_limit.from */
     const char *bound_by;
     double eager_p50, eager_p90, launch;
     double error;
@@ -124,40 +125,11 @@ int report_order_text(const char *a, const char *b);
 const report_record *report_newest(const report_set *set);
 
 /* -------------------------------------------------------------------------- */
-/* report_board.c: the leaderboard                                            */
+/* The leaderboard (lab/final)                                                */
 /* -------------------------------------------------------------------------- */
 
-/* A trial of the board, with texts of its own. */
-typedef struct report_trial {
-    lab_record_row row;
-    bool leads;                        /* in its place, as `heed board` shows it */
-    double at;                         /* when it ended, in seconds since 1970 */
-    int64_t registers, spills, shared; /* negative: not known */
-    bool front; /* none is as good in time, registers and shared memory, and better in one */
-} report_trial;
-
-typedef struct report_board {
-    char path[LAB_RECORD_PATH_SIZE];
-    bool there;
-    report_trial *trials; /* device by device, problem by problem, oldest first */
-    size_t count;
-    size_t fronts; /* places whose trials' code is known */
-} report_board;
-
-/* report_board_read() reads the board of --board. A failure has been printed. Free also then. */
-cli_exit report_board_read(report_board *board, const cli_args *args);
-void report_board_free(report_board *board);
-
-/* report_same_place() says whether two trials are of one problem, on one device with as many
- * threads, cold or hot. */
-bool report_same_place(const report_trial *a, const report_trial *b);
-
-/* report_ranked() says whether the figure of a trial may be shown as one: right, confirmed, and not
- * known to be untrustworthy. */
-bool report_ranked(const report_trial *trial);
-
 /* report_count_trusted() returns how many trials have the word @word for `trusted`. */
-size_t report_count_trusted(const report_board *board, const char *word);
+size_t report_count_trusted(const lab_final_board *board, const char *word);
 
 /* -------------------------------------------------------------------------- */
 /* report_page.c, _tables.c, _plots.c, _doubts.c, _history.c, _board_page.c,  */
@@ -167,8 +139,9 @@ size_t report_count_trusted(const report_board *board, const char *word);
 typedef struct report_run {
     const cli_args *args;
     report_records records;
-    report_board board;
+    lab_final_board board;
     bool with_board;
+    struct report_final *final; /* NULL: not asked for */
 } report_run;
 
 /* report_write() writes the whole document to @stream; false: memory ran out. */
@@ -184,7 +157,7 @@ void report_plots(lab_page *page, const report_set *set);
 void report_doubts(lab_page *page, const report_set *set);  /* what speaks against figures */
 void report_missing(lab_page *page, const report_set *set); /* which there are not, and why */
 void report_history(lab_page *page, const report_records *records);
-void report_board_page(lab_page *page, const report_board *board);
+void report_board_page(lab_page *page, const lab_final_board *board);
 
 /* report_json() returns everything, for the caller to release; NULL if there is no memory. */
 json_t *report_json(const report_run *run);

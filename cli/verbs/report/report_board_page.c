@@ -9,23 +9,15 @@
 #include "report/html_plot.h"
 
 #define DOTS_MAX 300 /* of a drawing */
-#define NAME_SIZE 512
 
-static const char *name_of(const report_trial *trial, char text[NAME_SIZE])
-{
-    snprintf(text, NAME_SIZE, "%.250s%s%.250s", trial->row.kernel, *trial->row.config ? "__" : "",
-             trial->row.config);
-    return text;
-}
-
-static bool same_device(const report_trial *a, const report_trial *b)
+static bool same_device(const lab_final_trial *a, const lab_final_trial *b)
 {
     return strcmp(a->row.device, b->row.device) == 0 && a->row.threads == b->row.threads;
 }
 
 /* ---- All trials ---- */
 
-size_t report_count_trusted(const report_board *board, const char *word)
+size_t report_count_trusted(const lab_final_board *board, const char *word)
 {
     size_t count = 0;
     for (size_t i = 0; i < board->count; i++)
@@ -33,7 +25,7 @@ size_t report_count_trusted(const report_board *board, const char *word)
     return count;
 }
 
-static void print_verdicts(lab_page *page, const report_board *board)
+static void print_verdicts(lab_page *page, const lab_final_board *board)
 {
     lab_table *table = lab_table_create();
     lab_table_columns(table, "verdict|trials>|meaning");
@@ -53,11 +45,11 @@ static void print_verdicts(lab_page *page, const report_board *board)
     lab_page_table(page, table);
 }
 
-static void print_trust(lab_page *page, const report_board *board)
+static void print_trust(lab_page *page, const lab_final_board *board)
 {
     size_t confirmed = 0, dirty = 0;
     for (size_t i = 0; i < board->count; i++) {
-        confirmed += report_ranked(&board->trials[i]);
+        confirmed += lab_final_ranked(&board->trials[i]);
         dirty += board->trials[i].row.dirty;
     }
     size_t untested = report_count_trusted(board, "untested"),
@@ -113,21 +105,36 @@ static void add_comparison(lab_page *page, lab_table *table, const lab_record_ro
                       row->compared ? row->compared : "");
 }
 
-static void add_leader(lab_page *page, lab_table *table, const report_trial *trial)
+/* As the board has it; else by the ceilings that are known of the device. */
+static void add_share(lab_page *page, lab_table *table, const lab_record_row *row)
 {
-    char text[LAB_FORMAT_SIZE], name[NAME_SIZE];
+    const lab_final_place place = { row->device, row->features, row->threads,
+                                    strcmp(row->timing, "cold") == 0 };
+    lab_final_limit limit;
+    bool known = lab_final_limit_of(&limit, &place, row->problem);
+    double share = row->of_roofline > 0 ? row->of_roofline
+                   : known              ? limit.seconds / row->seconds
+                                        : 0;
+    if (share > 0)
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * share);
+    else
+        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+    lab_page_cell(page, table, known ? LAB_PAGE_PLAIN : LAB_PAGE_FAINT, "%s",
+                  known ? limit.binds : "-");
+}
+
+static void add_leader(lab_page *page, lab_table *table, const lab_final_trial *trial)
+{
+    char text[LAB_FORMAT_SIZE], name[LAB_FINAL_NAME];
     const lab_record_row *row = &trial->row;
     double rate = row->rate * (strcmp(row->backend, "cpu") == 0 ? 1e-9 : 1e-12);
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%lld", (long long)row->trial);
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", row->problem, row->timing);
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s%s%s", name_of(trial, name),
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s%s%s", lab_final_name(trial, name),
                   row->foreign ? ", a source of its own" : "", row->promoted ? " *" : "");
     lab_page_cell(page, table, LAB_PAGE_BOLD, "%s", report_time(row->seconds, text));
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", lab_format_rate(rate, text));
-    if (row->of_roofline > 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * row->of_roofline);
-    else
-        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+    add_share(page, table, row);
     add_comparison(page, table, row);
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
                   row->dirty ? "+" : "");
@@ -136,14 +143,14 @@ static void add_leader(lab_page *page, lab_table *table, const report_trial *tri
                   "%s", row->trusted);
 }
 
-static void print_leaders(lab_page *page, const report_trial *trials, size_t count)
+static void print_leaders(lab_page *page, const lab_final_trial *trials, size_t count)
 {
     bool cpu = strcmp(trials->row.backend, "cpu") == 0;
     lab_table *table = lab_table_create();
     size_t leaders = 0;
     lab_table_columns(table, "trial>|problem|kernel|time>");
     lab_table_column(table, cpu ? "GFLOP/s" : "TFLOP/s", LAB_RIGHT);
-    lab_table_columns(table, "of limit>|rival/heed>|99 % interval|commit|date|trusted");
+    lab_table_columns(table, "of limit>|bound by|rival/heed>|99 % interval|commit|date|trusted");
     for (size_t i = 0; i < count; i++)
         if (trials[i].leads) {
             add_leader(page, table, &trials[i]);
@@ -152,7 +159,9 @@ static void print_leaders(lab_page *page, const report_trial *trials, size_t cou
     if (leaders > 0) {
         lab_page_paragraph(
             page, "The leaders. rival/heed: how many times as long the fastest rival "
-                  "took in the same run; *: promoted after a comparison side by side. Times of "
+                  "took in the same run; *: promoted after a comparison side by side; "
+                  "of limit: as the board has it, else by ceilings that were measured on this "
+                  "machine or by the data sheet of the device. Times of "
                   "different days are history.");
         lab_page_table(page, table);
         return;
@@ -165,22 +174,23 @@ static void print_leaders(lab_page *page, const report_trial *trials, size_t cou
 
 /* Dots of a place: those that were the best so far, and of the others as many as there is room
  * for. */
-static size_t choose_dots(const report_trial *trials, size_t count, lab_plot_moment *moments,
-                          char (*labels)[NAME_SIZE])
+static size_t choose_dots(const lab_final_trial *trials, size_t count, lab_plot_moment *moments,
+                          char (*labels)[LAB_FINAL_NAME])
 {
-    char name[NAME_SIZE], time[LAB_FORMAT_SIZE];
+    char name[LAB_FINAL_NAME], time[LAB_FORMAT_SIZE];
     size_t every = 1 + count / DOTS_MAX, chosen = 0;
     double best = 0;
     for (size_t i = 0; i < count; i++) {
         const lab_record_row *row = &trials[i].row;
-        if (!report_ranked(&trials[i]))
+        if (!lab_final_ranked(&trials[i]))
             continue;
         bool better = best == 0 || row->seconds < best;
         best = better ? row->seconds : best;
         if (!better && i % every != 0 && i + 1 < count)
             continue;
-        snprintf(labels[chosen], NAME_SIZE, "trial %lld, %.19s: %s, %.400s", (long long)row->trial,
-                 row->ended, report_time(row->seconds, time), name_of(&trials[i], name));
+        snprintf(labels[chosen], LAB_FINAL_NAME, "trial %lld, %.19s: %s, %.400s",
+                 (long long)row->trial, row->ended, report_time(row->seconds, time),
+                 lab_final_name(&trials[i], name));
         moments[chosen] = (lab_plot_moment){ trials[i].at, row->seconds, labels[chosen] };
         chosen++;
     }
@@ -195,11 +205,11 @@ static void moment_text(const char *ended, bool one_day, char text[24])
         *at = *at == 'T' ? ' ' : *at;
 }
 
-static void draw_place(lab_page *page, const report_trial *trials, size_t count)
+static void draw_place(lab_page *page, const lab_final_trial *trials, size_t count)
 {
     char title[HEED_SPEC_SIZE + 16], first[24], last[24];
     lab_plot_moment *moments = calloc(count, sizeof *moments);
-    char(*labels)[NAME_SIZE] = calloc(count, sizeof *labels);
+    char(*labels)[LAB_FINAL_NAME] = calloc(count, sizeof *labels);
     page->failed |= !moments || !labels;
     size_t dots = moments && labels ? choose_dots(trials, count, moments, labels) : 0;
     if (dots > 1) {
@@ -216,23 +226,23 @@ static void draw_place(lab_page *page, const report_trial *trials, size_t count)
 }
 
 /* A place is where the trials of one problem, on one device, cold or hot, compete. */
-static size_t place_end(const report_trial *trials, size_t begin, size_t count)
+static size_t place_end(const lab_final_trial *trials, size_t begin, size_t count)
 {
     size_t end = begin + 1;
-    while (end < count && report_same_place(&trials[begin], &trials[end]))
+    while (end < count && lab_final_same_place(&trials[begin], &trials[end]))
         end++;
     return end;
 }
 
-static bool has_history(const report_trial *trials, size_t count)
+static bool has_history(const lab_final_trial *trials, size_t count)
 {
     size_t ranked = 0;
     for (size_t i = 0; i < count; i++)
-        ranked += report_ranked(&trials[i]);
+        ranked += lab_final_ranked(&trials[i]);
     return ranked > 1;
 }
 
-static void draw_history(lab_page *page, const report_trial *trials, size_t count)
+static void draw_history(lab_page *page, const lab_final_trial *trials, size_t count)
 {
     bool begun = false;
     for (size_t i = 0, end; i < count; i = end) {
@@ -262,17 +272,17 @@ static void add_fact(lab_page *page, lab_table *table, int64_t value)
         lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
 }
 
-static void print_front(lab_page *page, const report_trial *trials, size_t count)
+static void print_front(lab_page *page, const lab_final_trial *trials, size_t count)
 {
-    char text[LAB_FORMAT_SIZE], name[NAME_SIZE];
+    char text[LAB_FORMAT_SIZE], name[LAB_FINAL_NAME];
     lab_table *table = lab_table_create();
     lab_table_columns(table, "problem|kernel|trial>|time>|registers>|shared bytes>|spilled bytes>");
     for (size_t i = 0; i < count; i++) {
-        const report_trial *trial = &trials[i];
+        const lab_final_trial *trial = &trials[i];
         if (!trial->front)
             continue;
         lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", trial->row.problem, trial->row.timing);
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", name_of(trial, name));
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", lab_final_name(trial, name));
         lab_page_cell(page, table, LAB_PAGE_PLAIN, "%lld", (long long)trial->row.trial);
         lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_time(trial->row.seconds, text));
         add_fact(page, table, trial->registers);
@@ -287,7 +297,7 @@ static void print_front(lab_page *page, const report_trial *trials, size_t count
 
 /* ---- The section ---- */
 
-static void print_device(lab_page *page, const report_trial *trials, size_t count)
+static void print_device(lab_page *page, const lab_final_trial *trials, size_t count)
 {
     const lab_record_row *row = &trials->row;
     lab_page_heading(page, 3, "%s (%s%s%s), %d thread%s", row->device, row->backend,
@@ -297,7 +307,7 @@ static void print_device(lab_page *page, const report_trial *trials, size_t coun
     draw_history(page, trials, count);
 }
 
-void report_board_page(lab_page *page, const report_board *board)
+void report_board_page(lab_page *page, const lab_final_board *board)
 {
     lab_page_heading(page, 2, "The board");
     lab_page_item(page, "File: %s", board->path);

@@ -44,12 +44,28 @@ static cli_exit out_of_memory(const char *path)
     return CLI_ENVIRONMENT;
 }
 
+/* Rows whose record says nothing of the limit get that which is known of the device otherwise. */
+static void fill_limits(report_record *r)
+{
+    const lab_final_place place = { r->device, r->features, (int)r->threads, r->cold };
+    for (size_t i = 0; i < r->row_count; i++) {
+        report_row *row = &r->rows[i];
+        lab_final_limit limit;
+        if (row->share > 0 || !row->ok || !lab_final_limit_of(&limit, &place, row->problem))
+            continue;
+        row->share = limit.seconds / row->p50;
+        row->share_of = limit.from;
+        row->bound_by = limit.binds;
+    }
+}
+
 static cli_exit add_file(report_records *records, const char *path)
 {
     report_record *record;
     cli_exit code = report_read(&record, path);
     if (code != CLI_OK)
         return code;
+    fill_limits(record);
     if (!lab_grow(&records->items, records->count, sizeof *records->items)) {
         report_record_free(record);
         return out_of_memory(path);

@@ -111,7 +111,7 @@ static json_t *json_history(const report_records *records)
 
 /* ---- The board ---- */
 
-static json_t *json_trial(const report_trial *t)
+static json_t *json_trial(const lab_final_trial *t)
 {
     static const char *const names[] = { "trial",       "problem", "device", "threads",
                                          "kernel",      "config",  "timing", "seconds",
@@ -128,7 +128,7 @@ static json_t *json_trial(const report_trial *t)
     return object;
 }
 
-static json_t *json_counts(const report_board *board, bool trusted)
+static json_t *json_counts(const lab_final_board *board, bool trusted)
 {
     json_t *counts = json_object();
     for (size_t i = 0; i < board->count; i++) {
@@ -140,11 +140,11 @@ static json_t *json_counts(const report_board *board, bool trusted)
     return counts;
 }
 
-static json_t *json_board(const report_board *board)
+static json_t *json_board(const lab_final_board *board)
 {
     json_t *trials = json_array();
     for (size_t i = 0; i < board->count; i++)
-        if (report_ranked(&board->trials[i]) || board->trials[i].leads)
+        if (lab_final_ranked(&board->trials[i]) || board->trials[i].leads)
             trials = cli_json_append(trials, json_trial(&board->trials[i]));
     return json_pack("{s:o, s:b, s:I, s:o, s:o, s:o}", "path", cli_json_text(board->path), "exists",
                      board->there, "trials", (json_int_t)board->count, "verdicts",

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/verbs/doctor/manifest.h"
-#include "report.h"
 #include "report/format.h"
+#include "report_final.h"
 
 /* ---- Where ---- */
 
@@ -61,21 +61,43 @@ static void print_rivals(lab_page *page, const report_record *r)
     }
 }
 
+static size_t rows_used(const report_set *set, const report_record *r)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < set->row_count; i++)
+        used += set->rows[i]->record == r;
+    return used;
+}
+
+/* All of these was measured again later: one line for all of them. */
+static void print_replaced(lab_page *page, const report_set *set)
+{
+    char *names = NULL;
+    size_t size, count = 0;
+    FILE *memory = open_memstream(&names, &size);
+    for (size_t i = 0; memory && i < set->record_count; i++) {
+        const report_record *r = set->records[i];
+        if (r->row_count > 0 && rows_used(set, r) == 0)
+            fprintf(memory, "%s%s, of %s", count++ ? "; " : "", r->path, r->time);
+    }
+    page->failed |= !memory || fclose(memory) != 0;
+    if (count > 0 && !page->failed)
+        lab_page_item(page, "Record%s %s: all of %s measured again later.", count == 1 ? "" : "s",
+                      names, count == 1 ? "it was" : "them were");
+    free(names);
+}
+
 static void print_sources(lab_page *page, const report_set *set)
 {
     for (size_t i = 0; i < set->record_count; i++) {
         const report_record *r = set->records[i];
-        size_t used = 0;
-        for (size_t j = 0; j < set->row_count; j++)
-            used += set->rows[j]->record == r;
-        if (used == 0 && r->row_count > 0) {
-            lab_page_item(page, "Record %s, of %s: all of it was measured again later.", r->path,
-                          r->time);
-            continue;
-        }
-        lab_page_item(page, "Record %s, of %s: %zu problems at commit %s; manifest %.12s.", r->path,
-                      r->time, used, or_unknown(r->commit), r->hash ? r->hash : "unknown");
+        size_t used = rows_used(set, r);
+        if (used > 0 || r->row_count == 0)
+            lab_page_item(page, "Record %s, of %s: %zu problems at commit %s; manifest %.12s.",
+                          r->path, r->time, used, or_unknown(r->commit),
+                          r->hash ? r->hash : "unknown");
     }
+    print_replaced(page, set);
 }
 
 static void print_manifest(lab_page *page, const report_record *r)
@@ -131,6 +153,57 @@ static void print_state(lab_page *page, const report_set *set)
 
 /* ---- How ---- */
 
+/* Where the limits of its rows are from. */
+static void print_limits(lab_page *page, const report_set *set)
+{
+    static const struct {
+        const char *from, *says;
+    } kinds[] = {
+        { "roofline", "by the roofline, the least time that an exact kernel needs, from ceilings "
+                      "measured on this device when it was timed, over p50, and the unit that "
+                      "binds" },
+        { "ceiling", "the rate over that of a loop of nothing but multiply-adds on this device" },
+        { "measured",
+          "the least time that an exact kernel needs over p50, from ceilings that 'heed "
+          "roofline' measured on such a device, not when it was timed, and the unit "
+          "that binds" },
+        { "data sheet", "the least time that an exact kernel needs over p50 if the device did what "
+                        "its data sheet says, without launches and caches, and the unit that "
+                        "binds; no ceiling was measured when it was timed" },
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        size_t count = 0;
+        for (size_t i = 0; i < set->row_count; i++)
+            count += set->rows[i]->share > 0 && strcmp(set->rows[i]->share_of, kinds[k].from) == 0;
+        if (count > 0)
+            lab_page_item(page, "of limit, in %zu of %zu problems: %s.", count, set->row_count,
+                          kinds[k].says);
+    }
+}
+
+/* Sides that have a figure, and how many of them were compared with a reference. */
+static void print_checked(lab_page *page, const report_set *set)
+{
+    size_t figures = 0, checked = 0;
+    for (size_t i = 0; i < set->row_count; i++) {
+        const report_row *row = set->rows[i];
+        if (!row->ok)
+            continue;
+        figures++;
+        checked += row->error >= 0;
+        for (size_t j = 0; j < row->match_count; j++) {
+            figures += row->matches[j].ok;
+            checked += row->matches[j].ok && row->matches[j].error >= 0;
+        }
+    }
+    if (checked > 0)
+        lab_page_item(
+            page,
+            "Outputs: of %zu that have a figure, heed's and the rivals', %s%zu %s compared "
+            "with float64 on sampled rows.",
+            figures, checked == figures ? "all " : "", checked, checked == 1 ? "was" : "were");
+}
+
 static void print_method(lab_page *page, const report_set *set)
 {
     const report_record *r = report_newest(set);
@@ -166,12 +239,8 @@ static void print_method(lab_page *page, const report_set *set)
                       "stretches of pairs (Hodges and Lehmann), with a 99 % interval by signed "
                       "ranks. FASTER and SLOWER lie outside of the margin as a whole, EQUIVALENT "
                       "inside of it, AMBIGUOUS across one of its ends.");
-    lab_page_item(page, "of limit: by the roofline, the least time that an exact kernel needs, "
-                        "from ceilings measured on this device, over p50, and the unit that binds; "
-                        "where that was not measured, the rate over that of a loop of nothing but "
-                        "multiply-adds.");
-    lab_page_item(page, "Outputs of the timed calls, heed's and the rivals', were compared with "
-                        "float64 on sampled rows before any figure was kept.");
+    print_limits(page, set);
+    print_checked(page, set);
     if (r->seconds > 0)
         lab_page_item(page, "Budget: %s for heed and for each rival, on each problem; seed %lld.",
                       report_time(r->seconds, text), (long long)r->seed);
@@ -217,11 +286,12 @@ static void print_origin(lab_page *page, const report_run *run)
     if (count > 0)
         snprintf(records, sizeof records, "%zu record%s%s", count, count == 1 ? "" : "s",
                  run->with_board ? " and " : "");
-    lab_page_paragraph(page,
-                       "Made by heed %s from %s%s%s. Figures of one run were taken in turns "
-                       "and can be compared; those of different runs are history.",
-                       heed_version(), records, run->with_board ? "the board " : "",
-                       run->with_board ? run->board.path : "");
+    lab_page_paragraph(
+        page,
+        "Made by heed %s from %s%s%s. Ratios to a rival are of turns within one run; "
+        "figures of different runs are history.",
+        heed_version(), records, run->with_board ? "the board " : "",
+        run->with_board ? run->board.path : "");
 }
 
 bool report_write(const report_run *run, FILE *stream, lab_page_form form)
@@ -230,6 +300,8 @@ bool report_write(const report_run *run, FILE *stream, lab_page_form form)
     const char *title = cli_args_text(run->args, "title");
     lab_page_begin(&page, stream, form, title);
     print_origin(&page, run);
+    if (run->final)
+        report_final_page(&page, run->final);
     report_history(&page, &run->records);
     for (size_t i = 0; i < run->records.set_count; i++)
         print_set(&page, &run->records.sets[i]);

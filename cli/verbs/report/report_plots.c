@@ -91,8 +91,8 @@ static void draw_ratios(lab_page *page, const report_set *set, canvas *c)
         .below = "heed is slower",
         .above = "heed is faster",
         .caption = "Time of each rival over heed's on a logarithmic axis, the problem with the "
-                   "least ratio first. Bars through the marks are 99 % intervals; most are "
-                   "narrower than the marks.",
+                   "least ratio first. Bars through the marks are 99 % intervals; one that is not "
+                   "seen is narrower than its mark, or not known.",
         .series = set->rivals,
         .series_count = set->rival_count,
         .labels = c->labels,

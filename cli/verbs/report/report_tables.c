@@ -60,6 +60,17 @@ double report_geomean(const report_set *set, const char *rival)
     return tally_of(set, rival).mean;
 }
 
+/* A mean says how many of its ratios are of no verdict. */
+static void add_mean(lab_page *page, lab_table *table, const report_set *set, const char *rival)
+{
+    const tally t = tally_of(set, rival);
+    if (t.ambiguous > 0)
+        lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx, %zu of %zu ambiguous", t.mean,
+                      t.ambiguous, t.compared);
+    else
+        lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx", t.mean);
+}
+
 static void add_count(lab_page *page, lab_table *table, lab_page_style style, size_t count)
 {
     lab_page_cell(page, table, count ? style : LAB_PAGE_PLAIN, "%zu", count);
@@ -79,7 +90,7 @@ static void print_tallies(lab_page *page, const report_set *set)
         add_count(page, table, LAB_PAGE_PLAIN, t.equivalent);
         add_count(page, table, LAB_PAGE_WARN, t.ambiguous);
         add_count(page, table, LAB_PAGE_PLAIN, t.missing);
-        lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx", t.mean);
+        add_mean(page, table, set, set->rivals[i]);
         lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.2fx", t.least);
         lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.2fx", t.most);
     }
@@ -176,7 +187,7 @@ static void print_problems(lab_page *page, const report_set *set)
         for (int i = 0; i < 4; i++)
             lab_table_cell(table, "%s", "");
         for (size_t i = 0; i < set->rival_count; i++)
-            lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx", report_geomean(set, set->rivals[i]));
+            add_mean(page, table, set, set->rivals[i]);
     }
     lab_page_table(page, table);
 }
