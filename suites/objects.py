@@ -1,4 +1,4 @@
-"""What a task's names may stand for, beside values of Python and tensors (abstract.py), and how its blocks end."""
+"""Values of a task that are neither Python's nor tensors (abstract.py), and the ways in which its blocks end."""
 
 from __future__ import annotations
 
