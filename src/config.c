@@ -54,6 +54,11 @@ void heed_config_at(const heed_algorithm *algorithm, int index, heed_config *con
     }
 }
 
+static bool is_quiet(const heed_algorithm *algorithm, int knob)
+{
+    return algorithm->quiet & 1u << knob;
+}
+
 size_t heed_config_print(const heed_kernel *kernel, const heed_config *config, char *text,
                          size_t size)
 {
@@ -62,7 +67,7 @@ size_t heed_config_print(const heed_kernel *kernel, const heed_config *config, c
     heed_text_add(&out, "%s%s", kernel->name, count ? "__" : "");
     for (int i = 0; i < count; i++) {
         const heed_knob *knob = &kernel->algorithm->knobs[i];
-        if (!knob->quiet || config->value[i] != knob->values[0])
+        if (!is_quiet(kernel->algorithm, i) || config->value[i] != knob->values[0])
             heed_text_add(&out, "%c%d", knob->letter, config->value[i]);
     }
     return out.length;
@@ -89,13 +94,13 @@ bool heed_config_parse(const heed_algorithm *algorithm, const char *text, heed_c
     for (int i = 0; i < heed_knob_count(algorithm); i++) {
         const heed_knob *knob = &algorithm->knobs[i];
         config->value[i] = knob->values[0];
-        if (knob->quiet && *text != knob->letter)
+        if (is_quiet(algorithm, i) && *text != knob->letter)
             continue;
         if (*text++ != knob->letter)
             return false;
         config->value[i] = parse_number(&text);
         if (!knob_has(knob, config->value[i]) ||
-            (knob->quiet && config->value[i] == knob->values[0]))
+            (is_quiet(algorithm, i) && config->value[i] == knob->values[0]))
             return false;
     }
     return *text == '\0';

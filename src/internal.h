@@ -60,8 +60,6 @@ typedef struct heed_knob {
     char letter;
     const char *name; /* such as "STAGES" */
     int values[HEED_KNOB_VALUES_MAX];
-    bool quiet; /* names of configs have it only where it is not the first of its values, so that
-                   those from before there was such a knob stay theirs */
 } heed_knob;
 
 /* One value per knob of the kernel, in the order of its knobs. */
@@ -79,6 +77,8 @@ typedef bool heed_config_test(const heed_kernel *kernel, const heed_problem *pro
  * are normalized. */
 typedef struct heed_algorithm {
     heed_knob knobs[HEED_KNOBS_MAX]; /* ends with letter 0 */
+    unsigned quiet; /* bits of knobs that names of configs have only where they are not the first of
+                       their values, so that names from before there were such knobs stay valid */
 
     /* The configs that planning looks at, where every combination of values would be too many; any
      * legal one can be asked for by name. NULL and 0: all combinations. */
@@ -211,7 +211,7 @@ void heed_mask_normalize(heed_problem *problem);
 /* No query sees more keys. */
 int64_t heed_problem_most_keys(const heed_problem *problem);
 /* Query-key pairs of one head where the query sees the key. */
-int64_t heed_problem_pairs(const heed_problem *problem);
+int64_t heed_problem_pairs(const heed_problem *caller);
 /* Queries and keys of a batch element. */
 typedef struct heed_lengths {
     int64_t q;

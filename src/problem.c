@@ -85,7 +85,7 @@ void heed_buffer_set(heed_buffers *buffers, heed_role role, void *address)
 
 static heed_strides strides_of(const heed_problem *problem, int role)
 {
-    heed_strides strides;
+    heed_strides strides = { 0 };
     memcpy(&strides, (const char *)problem + heed_roles[role].strides, sizeof strides);
     return strides;
 }

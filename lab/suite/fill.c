@@ -10,7 +10,7 @@
 #include "lab/base/embed.h"
 
 LAB_EMBED(lab_suite_library, HEED_SUITE_TEXTS "/library.py");
-LAB_EMBED(lab_suite_kernel, HEED_SUITE_TEXTS "/kernel.py");
+LAB_EMBED(lab_suite_kernel, HEED_SUITE_TEXTS "/kernel.in");
 LAB_EMBED(lab_suite_multihead, HEED_SUITE_TEXTS "/multihead.py");
 LAB_EMBED(lab_suite_forward, HEED_SUITE_TEXTS "/forward.cu");
 LAB_EMBED(lab_suite_launch, HEED_SUITE_TEXTS "/launch.cu");

@@ -225,8 +225,7 @@ static int64_t rows_of(const heed_job *job, int64_t batch)
 static heed_task task_at(const heed_job *job, int64_t index)
 {
     const heed_problem *p = job->problem;
-    heed_task task;
-    task.split = index % job->cut.splits;
+    heed_task task = { .split = index % job->cut.splits };
     index /= job->cut.splits;
     int64_t block = job->blocks - 1 - index % job->blocks;
     index /= job->blocks;

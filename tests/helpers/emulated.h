@@ -15,7 +15,7 @@
 typedef struct emulated {
     const emulated_config *config;
     unsigned splits;
-    bool spread; /* by shares of equal size: not each item has so many */
+    bool spread;  /* by shares of equal size: not each item has so many */
     bool changes; /* it is compiled with the steps (score.h) of the problems that it gets; false:
                      without any, and refuses problems that have some */
     heed_problem problem;

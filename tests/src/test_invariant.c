@@ -67,7 +67,7 @@ static heed_plan *plan_for(heed_context *context, const struct kind *kind, int b
 {
     char spec[192], tokens[64] = "";
     heed_problem problem;
-    heed_plan *plan;
+    heed_plan *plan = NULL;
     if (kind->packed)
         snprintf(tokens, sizeof tokens, "varlen=%d/%d", batch * kind->queries, batch * KEYS);
     snprintf(spec, sizeof spec, "b%d h%d/%d s%d/%d d%d f32 %s %s %s", batch, HEADS_Q, HEADS_KV,

@@ -49,7 +49,7 @@ static void fill(float *data, size_t count, uint32_t seed)
 static void run(heed_context *context, const char *kernel, const char *spec, heed_buffers buffers)
 {
     heed_problem problem;
-    heed_plan *plan;
+    heed_plan *plan = NULL;
     if (heed_problem_parse(&problem, spec) != HEED_OK ||
         heed_plan_create_named(&plan, context, &problem, kernel) != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());

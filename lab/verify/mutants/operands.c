@@ -109,7 +109,8 @@ static void length_more(const heed_problem *problem, const heed_buffers *buffers
     with_lengths(problem, buffers, 1, 0);
 }
 
-/* Computes with cumulative lengths of @role whose entry @n, below the last one, is @entry(of, n). */
+/* Computes with cumulative lengths of @role whose entry @n, below the last one, is @entry(of, n).
+ */
 static void with_cumulative(const heed_problem *problem, const heed_buffers *buffers, lab_role role,
                             int64_t (*entry)(const int64_t *of, int64_t n))
 {
