@@ -84,7 +84,7 @@ def require(path, value, field, kind):
 
 
 def read_definition(path):
-    """The definition of a file. Raises ValueError, which names the file and the field, for one that is none."""
+    """The definition in a file. Raises ValueError with the file and the field if it is damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
@@ -396,9 +396,12 @@ def why_of(result):
     """Why a workload was not passed, as far as its trace says."""
     if result.get("status") in (None, "PASSED"):
         return None
-    errors = (result.get("correctness") or {}).values()
-    if any(x is None or not math.isfinite(float(x)) for x in errors):  # "Infinity", in its JSON
-        return "an output is not finite, as the LSE of a sequence without keys: the evaluator refuses what it asks for"
+    correctness = result.get("correctness")
+    if correctness:  # an infinity is "Infinity" in its JSON
+        size, relative = (float(correctness[f"max_{x}_error"]) for x in ("absolute", "relative"))
+        if not math.isfinite(size):
+            return "an output is not finite. The LSE of a sequence without keys is -inf, which the evaluator refuses"
+        return f"errors to {size:.3g}, and to {relative:.3g} of a value"
     lines = [line.strip() for line in (result.get("log") or "").splitlines() if line.strip()]
     return lines[-1] if lines else None
 

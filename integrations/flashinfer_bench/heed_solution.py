@@ -1,7 +1,7 @@
 """heed as solutions of flashinfer-bench: one file, with an entry point for each form that its definitions have.
 
 scripts/flashinfer_bench.py puts it into the suite's JSON. Outputs are written to the tensors that are given. LSEs are
-to base 2 there, heed's natural; a sequence without keys has the output 0 and the LSE -inf. Nothing waits for the
+to base 2 there, heed's natural. A sequence without keys has the output 0 and the LSE -inf. Nothing waits for the
 device, but where a page table would be larger than TABLE_BYTES. Offsets (..._indptr) begin at 0.
 """
 
@@ -23,7 +23,7 @@ def steps(count, dtype, device):
 
 def page_table(indptr, indices):
     """The pages of each sequence as a row. The host does not know how many the longest one has, so a row has room for
-    all; what lies behind a sequence's pages is neither written nor read. A last row takes indices of no sequence."""
+    all. What lies behind a sequence's pages is neither written nor read. A last row takes indices of no sequence."""
     batch, width = indptr.numel() - 1, indices.numel()
     indices = indices.to(torch.int32)
     if batch == 1:

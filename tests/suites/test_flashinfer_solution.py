@@ -168,10 +168,11 @@ class Solution(unittest.TestCase):
         with mock.patch.object(solution, "TABLE_BYTES", 64):
             self.decode(1, False)
             self.decode(16, True)
+            self.test_table()
 
     def test_table(self):
         indptr = torch.tensor([0, 2, 2, 5], dtype=torch.int32, device=DEVICE)
-        spare = torch.tensor([7, 6, 3, 2, 1, 99, 98], dtype=torch.int32, device=DEVICE)  # two of no sequence
+        spare = torch.tensor([7, 6, 3, 2, 1, 99, 98, 97, 96], dtype=torch.int32, device=DEVICE)  # four of no sequence
         table = solution.page_table(indptr, spare).tolist()
         self.assertEqual((table[0][:2], table[2][:3]), ([7, 6], [3, 2, 1]))
 
