@@ -23,7 +23,7 @@ def steps(count, dtype, device):
 
 def page_table(indptr, indices):
     """The pages of each sequence as a row. The host does not know how many the longest one has, so a row has room for
-    all. What lies behind a sequence's pages is neither written nor read. A last row takes indices of no sequence."""
+    all. Entries behind a sequence's pages are neither written nor read. A last row takes indices of no sequence."""
     batch, width = indptr.numel() - 1, indices.numel()
     indices = indices.to(torch.int32)
     if batch == 1:

@@ -43,7 +43,7 @@ INTEGERS = ("qo_indptr", "kv_indptr", "kv_indices", "kv_last_page_len")
 
 
 def definition(name, **shapes):
-    """A definition whose inputs have these shapes, in words; what is no size of SIZES varies."""
+    """A definition whose inputs have these shapes, in words. An axis that SIZES has not varies."""
     tensors = {x: {"shape": shape.split() if shape else None, "dtype": "int32" if x in INTEGERS else "bfloat16"}
                for x, shape in shapes.items()}
     rows = shapes["q"].split()[0]
