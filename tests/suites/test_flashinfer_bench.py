@@ -134,6 +134,16 @@ class Script(unittest.TestCase):
         self.assertEqual((self.out / "definitions").resolve(), self.data / "definitions")
         self.assertEqual(sorted(x.name for x in self.data.iterdir()), ["definitions"])
 
+    def test_beside(self):
+        self.write(DECODE)
+        for name in ("gqa_paged_decode", "gemm"):
+            script.write_json(self.data / "solutions" / "baseline" / f"{name}.json", {"definition": name, "name": "x"})
+        done = self.run_script("--beside", "baseline")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 solutions of baseline beside heed's", done.stderr)
+        self.assertEqual(sorted(x.name for x in (self.out / "solutions").rglob("*.json")),
+                         ["gqa_paged_decode.json", "heed_gqa_paged_decode.json"])
+
     def test_entries_are_there(self):
         text = script.SOURCE.read_text()
         for inputs, entry in script.FORMS.items():
