@@ -36,7 +36,7 @@ endfunction()
 # They have samples of their own, as make_run and verify_*, or other tests beside them: dist_configure, test_cuda_device
 # itself, those of each verb, for selftest, which tries all mutants, test_gates and test_selftest, and for suite_judge
 # test_suite.
-heed_thorough(dist dist_build laboratory make_run python_fuzz_long selftest suite_judge valgrind_test_cuda_device verify_configs verify_cpus
+heed_thorough(dist dist_build external_flash_attention_long laboratory make_run python_fuzz_long selftest suite_judge valgrind_test_cuda_device verify_configs verify_cpus
     verify_edge verify_features verify_grid verify_seed)
 heed_sampled(test_configs test_configs sample)
 heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
