@@ -149,14 +149,15 @@ static void refuses_what_does_not_fit(void **state)
         { RUN "--dim-v 8", 2, "", "--v and --dim-v exclude each other" },
         { RUN "--words shared", 2, "", "shared" },
         { "heed run --q Q.npy --k K.npy --dim-v 17", 2, "", "dim_v is 17; it must be dim_qk" },
-        { "heed run --q Q.npy --k K.npy --dim-v 0", 2, "", "--dim-v: 0 is out of range; it must be 1 to 1024" },
+        { "heed run --q Q.npy --k K.npy --dim-v 0", 2, "",
+          "--dim-v: 0 is out of range; it must be 1 to 1024" },
         { "heed verify --once --q Q_packed.npy --k K.npy --v V.npy", 2, "",
           "has 3 dimensions; it must have 4" },
     };
     EXPECT(state, lines);
 }
 
-/* What files do not say is taken for granted: sequences of equal length, or one; all keys. */
+/* Without files these are taken for granted: sequences of equal length, or one; all keys. */
 static void says_what_arrays_mean(void **state)
 {
     static const run_heed_row lines[] = {
@@ -183,7 +184,7 @@ static void read_array(void **state, const char *name, lab_tensor *tensor)
             lab_npy_read(tensor, scratch_path(state, name, path), LAB_NPY_OPERAND, NULL), HEED_OK);
 }
 
-/* What is run, and the same problem for the reference. */
+/* Runs, and the same problem for the reference. */
 static const struct {
     const char *options, *spec;
     const char *q, *k, *v, *cu_q, *cu_k, *table, *lengths;

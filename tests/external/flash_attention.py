@@ -99,7 +99,7 @@ def drawn_grid(suite, grid, count):
 
 
 class Suite:
-    """What both have in common."""
+    """The rules that both have in common."""
 
     def layout(self, grid):
         return next(layout for word, layout in LAYOUTS if word in grid)

@@ -1,7 +1,7 @@
 """The cases of FlashAttention's grids as problems of heed: values, files for `heed run`, what is right.
 
 A case has sequences, each with queries and keys of its own. In files they are dense, [batch, seq, heads, dim], packed
-one after another, or, keys alone, in pages. Whatever a sequence does not show is NaN: keys behind its length and ahead
+one after another, or, keys alone, in pages. All that a sequence does not show is NaN: keys behind its length and ahead
 of its left pad, and pages that no sequence has.
 """
 

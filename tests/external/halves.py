@@ -22,5 +22,5 @@ def stored(array, kind):
 
 
 def loaded(array, kind):
-    """What a file has, in float32."""
+    """The elements of a file, in float32."""
     return array.astype(np.float32) if kind == "float16" else (array.astype(np.uint32) << 16).view(np.float32)

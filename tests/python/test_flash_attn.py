@@ -392,7 +392,7 @@ class PagedCache(Case):
 
 
 class Latent(Case):
-    """qv: keys of which the values are a part."""
+    """qv: the values are a part of the keys."""
 
     def setUp(self):
         super().setUp()

@@ -1,6 +1,6 @@
 /*
- * test_models.c - every line of tests/external/models.txt is planned, on CPUs of every kind that
- * there is and on a CUDA device (fake_cuda.h), and the families are as many as it says
+ * test_models.c - every line of tests/external/models.txt is planned, on CPUs of all
+ * kinds and on a CUDA device (fake_cuda.h), and the families are as many as it says
  */
 #include <setjmp.h>
 #include <stdarg.h>
