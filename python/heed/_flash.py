@@ -9,7 +9,7 @@ FlashAttention-2 and of hopper/ (FlashAttention-3).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union, cast
 
 import torch
 from torch import Tensor
@@ -421,7 +421,7 @@ def _store(
 def _turn(q: Tensor, k: Tensor, cache: Cache, words: Words, new: _New, lengths: Tensor) -> Any:
     """q and k, both packed, with the rotary embedding, at places from cache.rotary_seqlens on, or
     from the lengths."""
-    turn = (cache.rotary_cos, cache.rotary_sin)
+    turn = cast(Tuple[Tensor, Tensor], (cache.rotary_cos, cache.rotary_sin))
     begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
     of = torch.arange(q.shape[0], device=q.device)
     if cache.cu_q is None:
@@ -440,15 +440,20 @@ def _turn(q: Tensor, k: Tensor, cache: Cache, words: Words, new: _New, lengths: 
     return q, k
 
 
-def _packed(name: str, x: Any, cu: Optional[Tensor]) -> Tensor:
-    """New keys or values as they were given, with as many dimensions as they must have."""
-    return tensor(name, x, 4 if cu is None else 3)
-
-
-def _append(q: Tensor, k_cache: Tensor, v_cache: Tensor, k: Any, v: Any, cache: Cache, words: Words,
-            lengths: Optional[Tensor], table: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
+def _append(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Any,
+    v: Any,
+    cache: Cache,
+    words: Words,
+    lengths: Optional[Tensor],
+    table: Optional[Tensor],
+) -> Tuple[Tensor, Tensor]:
     """Stores k and v in the caches, and returns q, rotated if it is asked for, and the lengths."""
-    k, v = _packed("k", k, cache.cu_new), _packed("v", v, cache.cu_new)
+    dims = 4 if cache.cu_new is None else 3
+    k, v = tensor("k", k, dims), tensor("v", v, dims)
     if lengths is None:
         raise InvalidError("cache_seqlens: None, and k and v are given; say where they go")
     if k.shape[:-1] != v.shape[:-1]:
@@ -489,11 +494,11 @@ def _check_words_of_new(cache: Cache, k: Any, v: Any) -> None:
 
 def _batch_of(q: Tensor, k: Any, cache: Cache) -> int:
     """The number of sequences, on which cumulative lengths must agree."""
+    batch = int(q.shape[0])
     if cache.cu_q is not None:
-        cache = cache._replace(cu_q=_cumulative("cu_seqlens_q", cache.cu_q, q.shape[0]))
-    batch = q.shape[0] if cache.cu_q is None else cache.cu_q.numel() - 1
+        batch = _cumulative("cu_seqlens_q", cache.cu_q, batch).numel() - 1
     if cache.cu_new is not None:
-        found = _cumulative("cu_seqlens_k_new", cache.cu_new, k.shape[0]).numel()
+        found = _cumulative("cu_seqlens_k_new", cache.cu_new, tensor("k", k, 3).shape[0]).numel()
         if found != batch + 1:
             raise InvalidError(f"cu_seqlens_k_new: it has {found} elements; pass {batch + 1}")
     return batch
@@ -528,13 +533,21 @@ def attend_cache(
         k_cache, v_cache = k_cache[cache.batch_idx.long()], v_cache[cache.batch_idx.long()]
     elif table is None and k_cache.shape[0] != batch:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
-    starts, most_q = cache.leftpad, cache.most_q
-    if cache.cu_q is not None and most_q is None:
-        most_q = q.shape[0]
+    most_q = q.shape[1]
+    if cache.cu_q is not None:
+        most_q = q.shape[0] if cache.most_q is None else cache.most_q
+    starts = cache.leftpad
     if starts is not None:
-        queries = q.shape[1] if cache.cu_q is None else most_q
-        starts = starts.to(torch.int32).view(-1, 1).expand(-1, queries).contiguous()
+        starts = starts.to(torch.int32).view(-1, 1).expand(-1, most_q).contiguous()
     return attend(
-        q, k_cache, v_cache, words, want_lse=want_lse, lengths=lengths, starts=starts, table=table,
-        cu_q=cache.cu_q, most_q=most_q,
+        q,
+        k_cache,
+        v_cache,
+        words,
+        want_lse=want_lse,
+        lengths=lengths,
+        starts=starts,
+        table=table,
+        cu_q=cache.cu_q,
+        most_q=None if cache.cu_q is None else most_q,
     )
