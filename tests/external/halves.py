@@ -7,12 +7,12 @@ KINDS = ("float16", "bfloat16")
 
 def rounded(array, kind):
     """Rounds to the type, ties to even; the result is float32."""
-    array = np.asarray(array, np.float32)
+    array = np.ascontiguousarray(array, np.float32)  # of one dimension at least
     if kind == "float16":
         with np.errstate(over="ignore"):
             return array.astype(np.float16).astype(np.float32)
     bits = array.view(np.uint32)
-    return ((bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
+    return ((bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(np.float32)
 
 
 def stored(array, kind):
