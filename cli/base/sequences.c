@@ -188,8 +188,9 @@ static cli_exit share_out(cli_inputs *inputs, int side, int64_t tokens)
     heed_status status = lab_tensor_create_kind(cu, kind, shape, 1, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
+    const int64_t each = tokens / batch;
     for (int64_t b = 0; b <= batch; b++)
-        lab_data_set(kind, cu->data, b, (double)(tokens / batch * b));
+        lab_data_set(kind, cu->data, b, (double)(each * b));
     return CLI_OK;
 }
 

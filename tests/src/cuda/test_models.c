@@ -52,7 +52,7 @@ static void plan_all(heed_context *context)
 {
     for (int i = 0; i < lines; i++) {
         heed_problem problem;
-        heed_plan *plan;
+        heed_plan *plan = NULL;
         if (heed_problem_parse(&problem, specs[i]) != HEED_OK ||
             heed_plan_create(&plan, context, &problem, HEED_ESTIMATE) != HEED_OK)
             fail_msg("%s, %s: %s", heed_context_device(context), specs[i], heed_message());
