@@ -477,8 +477,9 @@ cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, con
         .scale = cli_args_has(args, "scale") ? (float)cli_args_real(args, "scale") : 0,
         .q = strides_in(q, layout),
         .k = strides_in(k, layout),
-        .v = inputs->shared ? (heed_strides){ 0 } : strides_in(v, layout),
     };
+    if (!inputs->shared)
+        problem->v = strides_in(v, layout);
     problem->o = strides_of(layout, problem->seq_q, problem->heads_q, problem->dim_v);
     if (has_operands(args))
         cli_sequences_complete(problem, inputs);
