@@ -36,8 +36,8 @@ endfunction()
 # They have samples of their own, as make_run and verify_*, or other tests beside them: dist_configure, test_cuda_device
 # itself, those of each verb, test_report for report_in_browser, test_gates and test_selftest for selftest, which tries
 # all mutants, test_suite for suite_judge, and performance_table and test_costs for predicted_table.
-heed_thorough(dist dist_build laboratory make_run predicted_table python_fuzz_long report_in_browser selftest
-    suite_judge valgrind_test_cuda_device verify_configs verify_cpus
+heed_thorough(dist dist_build external_flash_attention_long laboratory make_run predicted_table python_fuzz_long
+    report_in_browser selftest suite_judge valgrind_test_cuda_device verify_configs verify_cpus
     verify_edge verify_features verify_grid verify_seed)
 heed_sampled(test_configs test_configs sample)
 heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)

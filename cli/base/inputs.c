@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "sequences.h"
 #include "tensor/npy.h"
 
 const char *const cli_type_names[] = { "f32", "f16", "bf16", NULL };
@@ -32,10 +33,31 @@ static const int places[][RANK] = {
 static const char *const orders[] = {
     [CLI_BSHD] = "[batch, seq, heads, dim]", [CLI_BHSD] = "[batch, heads, seq, dim]"
 };
+static const char *const packed_orders[] = {
+    [CLI_BSHD] = "[tokens, heads, dim]", [CLI_BHSD] = "[heads, tokens, dim]"
+};
+static const char *const page_orders[] = {
+    [CLI_BSHD] = "[pages, page, heads, dim]", [CLI_BHSD] = "[pages, heads, page, dim]"
+};
 
 static int64_t size_of(const cli_input *input, cli_layout layout, int dimension)
 {
     return input->tensor.shape[places[layout][dimension]];
+}
+
+int64_t cli_input_seq(const cli_input *input, cli_layout layout)
+{
+    return size_of(input, layout, SEQ);
+}
+
+const char *cli_packed_order(cli_layout layout)
+{
+    return packed_orders[layout];
+}
+
+const char *cli_page_order(cli_layout layout)
+{
+    return page_orders[layout];
 }
 
 static cli_layout other_layout(cli_layout layout)
@@ -89,7 +111,7 @@ static cli_exit read_three_npy(cli_inputs *inputs, const cli_args *args)
     cli_exit code = read_npy(&inputs->q, "q", args);
     if (code == CLI_OK)
         code = read_npy(&inputs->k, "k", args);
-    return code == CLI_OK ? read_npy(&inputs->v, "v", args) : code;
+    return code == CLI_OK && !inputs->shared ? read_npy(&inputs->v, "v", args) : code;
 }
 
 /* The arrays that end in "q" say which prefixes there are. */
@@ -127,7 +149,7 @@ static cli_exit read_group(cli_inputs *inputs, lab_safetensors *file, const char
     heed_status status = read_named(file, &inputs->q, prefix, "q", &error);
     if (status == HEED_OK)
         status = read_named(file, &inputs->k, prefix, "k", &error);
-    if (status == HEED_OK)
+    if (status == HEED_OK && !inputs->shared)
         status = read_named(file, &inputs->v, prefix, "v", &error);
     if (status != HEED_OK)
         cli_fail_error(status, &error);
@@ -153,23 +175,22 @@ static cli_exit read_tensors(cli_inputs *inputs, const cli_args *args)
 /* Checking                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* "Q (Q.npy: [1, 512, 8, 64])" */
-#define PLACE_SIZE 512
-static const char *print_place(const cli_input *input, char text[PLACE_SIZE])
+const char *cli_input_print(const cli_input *input, char text[CLI_PLACE_SIZE])
 {
     char shape[LAB_SHAPE_SIZE];
-    lab_shape_print(input->tensor.shape, input->tensor.rank, shape);
-    snprintf(text, PLACE_SIZE, "%s (%s%s%s: %s)", input->label, input->path,
+    const int added = input->packed;
+    lab_shape_print(input->tensor.shape + added, input->tensor.rank - added, shape);
+    snprintf(text, CLI_PLACE_SIZE, "%s (%s%s%s: %s)", input->label, input->path,
              input->name[0] ? " " : "", input->name, shape);
     return text;
 }
 
 static cli_exit check_rank(const cli_input *input, cli_layout layout)
 {
-    char place[PLACE_SIZE];
+    char place[CLI_PLACE_SIZE];
     if (input->tensor.rank == RANK)
         return CLI_OK;
-    cli_error("%s has %d dimensions; it must have 4: %s", print_place(input, place),
+    cli_error("%s has %d dimensions; it must have 4: %s", cli_input_print(input, place),
               input->tensor.rank, orders[layout]);
     return CLI_USAGE;
 }
@@ -180,8 +201,14 @@ typedef struct pair {
     int dimension;
 } pair;
 
-static bool is_same(const pair *two, cli_layout layout)
+/* A side that is packed, and pages, have no batch to compare. */
+static bool is_same(const cli_inputs *inputs, const pair *two, cli_layout layout)
 {
+    const bool other = inputs->q.packed || inputs->k.packed ||
+                       inputs->operands.operand[LAB_TABLE].path;
+    if ((two->b == &inputs->v && inputs->shared) ||
+        (two->dimension == BATCH && two->a == &inputs->q && other))
+        return true;
     return size_of(two->a, layout, two->dimension) == size_of(two->b, layout, two->dimension);
 }
 
@@ -193,16 +220,17 @@ static bool are_groups(const cli_inputs *inputs, cli_layout layout)
 }
 
 /* The first two that do not fit each other; PAIRS: there are none. */
-#define PAIRS 5
+#define PAIRS 6
 static int find_misfit(const cli_inputs *inputs, cli_layout layout, pair pairs[PAIRS])
 {
     const cli_input *q = &inputs->q, *k = &inputs->k, *v = &inputs->v;
     const pair all[PAIRS] = {
-        { q, k, BATCH }, { q, v, BATCH }, { k, v, SEQ }, { k, v, HEADS }, { q, k, DIM }
+        { q, k, BATCH }, { q, v, BATCH }, { k, v, BATCH },
+        { k, v, SEQ },   { k, v, HEADS }, { q, k, DIM },
     };
     int i = 0;
     memcpy(pairs, all, sizeof all);
-    while (i < PAIRS && is_same(&pairs[i], layout))
+    while (i < PAIRS && is_same(inputs, &pairs[i], layout))
         i++;
     return i;
 }
@@ -223,9 +251,9 @@ static void suggest_layout(const cli_inputs *inputs)
 
 static cli_exit check_same(const pair *two, cli_layout layout)
 {
-    char place[2][PLACE_SIZE];
-    cli_error("%s and %s differ in %s: %lld and %lld", print_place(two->a, place[0]),
-              print_place(two->b, place[1]), dimension_names[two->dimension],
+    char place[2][CLI_PLACE_SIZE];
+    cli_error("%s and %s differ in %s: %lld and %lld", cli_input_print(two->a, place[0]),
+              cli_input_print(two->b, place[1]), dimension_names[two->dimension],
               (long long)size_of(two->a, layout, two->dimension),
               (long long)size_of(two->b, layout, two->dimension));
     return CLI_USAGE;
@@ -234,25 +262,25 @@ static cli_exit check_same(const pair *two, cli_layout layout)
 static cli_exit check_groups(const cli_inputs *inputs)
 {
     const cli_input *q = &inputs->q, *k = &inputs->k;
-    char place[2][PLACE_SIZE];
+    char place[2][CLI_PLACE_SIZE];
     int64_t heads_q = size_of(q, inputs->layout, HEADS);
     int64_t heads_kv = size_of(k, inputs->layout, HEADS);
     if (are_groups(inputs, inputs->layout))
         return CLI_OK;
     cli_error("%s and %s: %lld heads cannot be shared out among %lld; K's must divide Q's",
-              print_place(q, place[0]), print_place(k, place[1]), (long long)heads_q,
+              cli_input_print(q, place[0]), cli_input_print(k, place[1]), (long long)heads_q,
               (long long)heads_kv);
     return CLI_USAGE;
 }
 
 static cli_exit check_types(const cli_input *a, const cli_input *b)
 {
-    char place[2][PLACE_SIZE];
+    char place[2][CLI_PLACE_SIZE];
     if (a->tensor.type == b->tensor.type)
         return CLI_OK;
     cli_error("%s and %s have different types, %s and %s; --type says which one to use",
-              print_place(a, place[0]), print_place(b, place[1]), heed_type_name(a->tensor.type),
-              heed_type_name(b->tensor.type));
+              cli_input_print(a, place[0]), cli_input_print(b, place[1]),
+              heed_type_name(a->tensor.type), heed_type_name(b->tensor.type));
     return CLI_USAGE;
 }
 
@@ -263,7 +291,7 @@ static cli_exit check_shapes(const cli_inputs *inputs)
     cli_exit code = check_rank(q, inputs->layout);
     if (code == CLI_OK)
         code = check_rank(k, inputs->layout);
-    if (code == CLI_OK)
+    if (code == CLI_OK && !inputs->shared)
         code = check_rank(v, inputs->layout);
     if (code != CLI_OK)
         return code;
@@ -273,7 +301,7 @@ static cli_exit check_shapes(const cli_inputs *inputs)
         suggest_layout(inputs);
     if (code == CLI_OK)
         code = check_types(q, k);
-    return code == CLI_OK ? check_types(q, v) : code;
+    return code == CLI_OK && !inputs->shared ? check_types(q, v) : code;
 }
 
 static cli_exit convert(cli_inputs *inputs, const cli_args *args)
@@ -281,7 +309,7 @@ static cli_exit convert(cli_inputs *inputs, const cli_args *args)
     lab_error error;
     int choice = cli_args_has(args, "type") ? cli_args_choice(args, "type") : -1;
     cli_input *all[] = { &inputs->q, &inputs->k, &inputs->v };
-    for (int i = 0; choice >= 0 && i < 3; i++) {
+    for (int i = 0; choice >= 0 && i < (inputs->shared ? 2 : 3); i++) {
         heed_status status = lab_tensor_convert(&all[i]->tensor, types[choice], &error);
         if (status != HEED_OK)
             return cli_fail_error(status, &error);
@@ -300,6 +328,10 @@ static cli_exit check_sources(const cli_args *args)
         cli_error("--prefix needs --tensors");
         return CLI_USAGE;
     }
+    if (cli_args_text(args, "v") && cli_args_has(args, "dim-v") && cli_args_given(args, "dim-v")) {
+        cli_error("--v and --dim-v exclude each other: with --dim-v, V is a part of K");
+        return CLI_USAGE;
+    }
     return CLI_OK;
 }
 
@@ -314,6 +346,7 @@ static cli_inputs no_inputs(const cli_args *args)
     return (cli_inputs){ .q = { .label = "Q" },
                          .k = { .label = "K" },
                          .v = { .label = "V" },
+                         .shared = cli_args_has(args, "dim-v") && cli_args_given(args, "dim-v"),
                          .layout = (cli_layout)cli_args_choice(args, "layout") };
 }
 
@@ -334,10 +367,13 @@ cli_exit cli_inputs_read(cli_inputs *inputs, const cli_args *args)
                                               : read_three_npy(inputs, args);
     if (code == CLI_OK)
         code = convert(inputs, args);
+    if (code == CLI_OK && has_operands(args))
+        code = cli_operand_files_read(&inputs->operands, args);
+    if (code == CLI_OK && has_operands(args))
+        code = cli_sequences_prepare(inputs);
     if (code == CLI_OK)
         code = check_shapes(inputs);
-    return code == CLI_OK && has_operands(args) ? cli_operand_files_read(&inputs->operands, args)
-                                                : code;
+    return code == CLI_OK && has_operands(args) ? cli_sequences_read(inputs) : code;
 }
 
 void cli_inputs_free(cli_inputs *inputs)
@@ -367,7 +403,8 @@ static void warn_of_layout(const cli_inputs *inputs, const cli_args *args)
 {
     cli_layout layout = inputs->layout, other = other_layout(layout);
     int64_t heads = size_of(&inputs->q, layout, HEADS), keys = size_of(&inputs->k, layout, SEQ);
-    if (heads > keys && !cli_args_given(args, "layout") && fits(inputs, other))
+    if (inputs->sequences.page == 0 && heads > keys && !cli_args_given(args, "layout") &&
+        fits(inputs, other))
         cli_warning(
             "the arrays are read as %s: %lld heads, %lld keys; if they are %s, say --layout "
             "%s, else --layout %s",
@@ -416,7 +453,10 @@ static cli_exit read_words(heed_problem *problem, const cli_inputs *inputs, cons
     if (status != HEED_OK)
         return cli_fail(status, "--words");
     *problem = complete;
-    return has_operands(args) ? cli_operand_files_complete(&inputs->operands, problem) : CLI_OK;
+    if (!has_operands(args))
+        return CLI_OK;
+    code = cli_operand_files_complete(&inputs->operands, problem);
+    return code == CLI_OK ? cli_sequences_check(problem, inputs) : code;
 }
 
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args)
@@ -432,13 +472,17 @@ cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, con
         .seq_q = size_of(q, layout, SEQ),
         .seq_k = size_of(k, layout, SEQ),
         .dim_qk = size_of(q, layout, DIM),
-        .dim_v = size_of(v, layout, DIM),
+        .dim_v = inputs->shared ? cli_args_integer(args, "dim-v") : size_of(v, layout, DIM),
+        .shared = inputs->shared,
         .scale = cli_args_has(args, "scale") ? (float)cli_args_real(args, "scale") : 0,
         .q = strides_in(q, layout),
         .k = strides_in(k, layout),
-        .v = strides_in(v, layout),
     };
+    if (!inputs->shared)
+        problem->v = strides_in(v, layout);
     problem->o = strides_of(layout, problem->seq_q, problem->heads_q, problem->dim_v);
+    if (has_operands(args))
+        cli_sequences_complete(problem, inputs);
     warn_of_layout(inputs, args);
     heed_status status = heed_problem_check(problem);
     if (status != HEED_OK)

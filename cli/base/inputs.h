@@ -26,18 +26,30 @@ typedef struct cli_input {
     char label[8];    /* "Q", "K" or "V" */
     const char *path; /* its file; belongs to the command line */
     char name[256];   /* its name in a .safetensors file, or "" */
+    bool packed;      /* it has no batch dimension: the tensor's first one, of size 1, is added */
     lab_tensor tensor;
 } cli_input;
 
+/* Sequences and pages, as the arrays and the operands beside them say. */
+typedef struct cli_sequences {
+    int64_t batch, seq_q, seq_k; /* how many, and the most queries and keys of one */
+    int64_t tokens_q, tokens_k;  /* rows of packed arrays; 0: they are not */
+    int64_t page, pages;         /* keys of a page, and pages, of K and V; 0: they are no pages */
+} cli_sequences;
+
 typedef struct cli_inputs {
     cli_input q, k, v;
+    bool shared;                /* V is a part of K, without an array of its own */
     cli_operand_files operands; /* of verbs that read them */
+    cli_sequences sequences;    /* likewise */
     cli_layout layout;
 } cli_inputs;
 
 /* cli_inputs_read() reads the arrays that --q, --k and --v, or --tensors and --prefix, name, rounds
  * them to --type if that is given, and checks that they fit each other in the order of --layout.
- * Free with cli_inputs_free(), also after a failure, which has been printed. */
+ * Where the verb has --dim-v and it is given, there is no V: it is a part of K. Verbs that read
+ * operands also take packed sequences and pages (sequences.h). Free with cli_inputs_free(), also
+ * after a failure, which has been printed. */
 cli_exit cli_inputs_read(cli_inputs *inputs, const cli_args *args);
 void cli_inputs_free(cli_inputs *inputs);
 
@@ -49,6 +61,20 @@ cli_exit cli_inputs_read_group(cli_inputs *inputs, lab_safetensors *file, const 
  * if the verb has it: its strides are those of the arrays as they lie. Warns where --layout was not
  * given and the shapes look like the other order. A failure has been printed. */
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args);
+
+/* cli_input_print() writes "Q (Q.npy: [1, 512, 8, 64])", with the shape that the file has, and
+ * returns @text. */
+#define CLI_PLACE_SIZE 512
+const char *cli_input_print(const cli_input *input, char text[CLI_PLACE_SIZE]);
+
+/* cli_input_seq() returns the size of the dimension of queries or keys, of packed arrays that of
+ * tokens, of pages that of the keys of one. */
+int64_t cli_input_seq(const cli_input *input, cli_layout layout);
+
+/* cli_packed_order() and cli_page_order() return the order of the dimensions of packed arrays and
+ * of pages, such as "[tokens, heads, dim]". */
+const char *cli_packed_order(cli_layout layout);
+const char *cli_page_order(cli_layout layout);
 
 /* cli_inputs_sort() brings the elements into the order [batch, seq, heads, dim], in which
  * lab_values and lab_bench_tensors count them, whatever the strides of their problem. */

@@ -14,7 +14,8 @@
 #define BIT(kind) (1U << (kind))
 #define DIMENSIONS 4
 
-/* The operands: their words, kinds and dimensions. The last dimension must be there. */
+/* The operands: their words, kinds and dimensions. The last dimension must be there. Those without
+ * dimensions are shapes of sequences and pages, which sequences.c reads. */
 static const struct {
     lab_role role;
     const char *option, *word;
@@ -29,6 +30,9 @@ static const struct {
     { LAB_SINKS, "sinks", "sinks", false, BIT(HEED_DATA_F32), "bh" },
     { LAB_STARTS, "starts", "starts", false, BIT(HEED_DATA_I32), "bq" },
     { LAB_LENGTHS, "lengths", "lengths", false, BIT(HEED_DATA_I32), "b" },
+    { LAB_TABLE, "table", "paged", false, 0, "" },
+    { LAB_CU_Q, "cu-seqlens-q", "varlen", false, 0, "" },
+    { LAB_CU_K, "cu-seqlens-k", "varlen", false, 0, "" },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -211,7 +215,7 @@ cli_exit cli_operand_files_words(const cli_operand_files *operands, const heed_p
     cli_exit code = CLI_OK;
     text[0] = '\0';
     for (size_t i = 0; i < ROWS && code == CLI_OK; i++)
-        if (operands->operand[rows[i].role].path)
+        if (operands->operand[rows[i].role].path && rows[i].along[0])
             code = say_operand(i, &operands->operand[rows[i].role], problem, text, size);
     for (int i = 0; i < HEED_ARRAYS_MAX && code == CLI_OK; i++)
         if (operands->operand[LAB_ARRAYS + i].path)
@@ -223,7 +227,7 @@ cli_exit cli_operand_files_complete(const cli_operand_files *operands, const hee
 {
     for (size_t i = 0; i < ROWS; i++) {
         lab_view view = lab_view_of(problem, rows[i].role);
-        if (view.kind != HEED_DATA_NONE && !operands->operand[rows[i].role].path) {
+        if (view.kind != HEED_DATA_NONE && !operands->operand[rows[i].role].tensor.data) {
             cli_error("--words: %s needs its elements: give --%s FILE, which says the word itself",
                       rows[i].word, rows[i].option);
             return CLI_USAGE;

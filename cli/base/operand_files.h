@@ -1,5 +1,5 @@
 /*
- * operand_files.h - bias, slopes, sinks, starts, masks and arrays from files
+ * operand_files.h - bias, slopes, sinks, starts, masks, arrays, lengths and page tables from files
  */
 #ifndef CLI_OPERAND_FILES_H
 #define CLI_OPERAND_FILES_H
@@ -22,6 +22,14 @@
         OPT_PATH("starts", 0, "FILE",                                                             \
                  "The first key that each query sees: [seq_q] or [batch, seq_q], i32"),           \
         OPT_PATH("lengths", 0, "FILE", "The number of keys of each batch element: [batch], i32"), \
+        OPT_PATH("cu-seqlens-q", 0, "FILE",                                                       \
+                 "Where each sequence of a packed Q, [tokens, heads, dim], begins, and the last " \
+                 "one ends: [batch + 1], i32 or i64 [default: sequences of equal length, as "     \
+                 "many as the other arrays say, or one]"),                                        \
+        OPT_PATH("cu-seqlens-k", 0, "FILE", "The same for packed K and V"),                       \
+        OPT_PATH("table", 0, "FILE",                                                              \
+                 "K and V are pages, [pages, page, heads, dim]; the numbers of those that hold "  \
+                 "the keys of each sequence: [batch, pages of a sequence], i32"),                 \
         OPT_LIST("array", 0, "NAME=FILE",                                                         \
                  "An array that the words score=... and visible=... read as NAME, of f32, i32 "   \
                  "or bytes; may be given up to four times")

@@ -69,8 +69,8 @@ static cli_exit check_outputs(const cli_args *args)
 static cli_exit make_plan(run_job *job)
 {
     const char *kernel = cli_args_text(job->args, "kernel");
-    if (job->problem.shared) {
-        cli_error("heed run takes V as an array of its own; leave 'shared' out of --words");
+    if (job->problem.shared && !job->inputs.shared) {
+        cli_error("--words: shared is said by --dim-v N, in the place of --v");
         return CLI_USAGE;
     }
     heed_status status = kernel ? heed_plan_create_named(&job->plan, job->context, &job->problem,
@@ -80,18 +80,21 @@ static cli_exit make_plan(run_job *job)
     return status == HEED_OK ? CLI_OK : cli_fail(status, kernel ? "--kernel" : NULL);
 }
 
+/* Outputs of packed queries have no batch dimension. */
 static cli_exit make_outputs(run_job *job)
 {
     const heed_problem *problem = &job->problem;
+    const int packed = job->inputs.q.packed;
+    const int64_t batch = packed ? 1 : problem->batch;
+    const int64_t seq = packed ? problem->tokens_q : problem->seq_q;
+    const int64_t lse[] = { batch, problem->heads_q, seq };
     int64_t o[4];
-    const int64_t lse[] = { problem->batch, problem->heads_q, problem->seq_q };
     lab_error error;
 
-    cli_layout_shape(job->inputs.layout, problem->batch, problem->seq_q, problem->heads_q,
-                     problem->dim_v, o);
-    heed_status status = lab_tensor_create(&job->o, problem->type, o, 4, &error);
+    cli_layout_shape(job->inputs.layout, batch, seq, problem->heads_q, problem->dim_v, o);
+    heed_status status = lab_tensor_create(&job->o, problem->type, o + packed, 4 - packed, &error);
     if (status == HEED_OK && cli_args_text(job->args, "lse"))
-        status = lab_tensor_create(&job->lse, HEED_F32, lse, 3, &error);
+        status = lab_tensor_create(&job->lse, HEED_F32, lse + packed, 3 - packed, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
     return CLI_OK;
@@ -111,8 +114,8 @@ static lab_tensor *array_of(run_job *job, int place)
     return array->data ? array : NULL;
 }
 
-/* Gives @place memory of the device, with what the array holds if it is an input. On the CPU arrays
- * are used where they are. */
+/* Gives @place memory of the device, with what the array holds, of an output zeros, which stay
+ * where no sequence has a row. On the CPU arrays are used where they are. */
 static heed_status bring(run_job *job, int place)
 {
     bool host = heed_device_is_host(job->context);
@@ -123,7 +126,7 @@ static heed_status bring(run_job *job, int place)
     if (size == 0 || (array && host))
         return HEED_OK;
     heed_status status = heed_device_allocate(job->context, size, &job->device[place]);
-    if (status == HEED_OK && place < LAB_INPUTS)
+    if (status == HEED_OK && array)
         status = heed_device_upload(job->context, job->device[place], array->data, size);
     return status;
 }
@@ -297,6 +300,8 @@ static const cli_option options[] = {
         "score=s-0.1*abs(p-k)': causal needs as many queries as keys; causal=tl is aligned top "
         "left, causal=br bottom right; docs/features.md has them all"),
     CLI_OPTIONS_OPERANDS,
+    OPT_INTEGER("dim-v", 0, "N", 1, HEED_DIM_MAX, NULL,
+                "V is the first N elements of the vectors of K, as in MLA, in the place of --v"),
     OPT_REAL("scale", 0, "X", -3e38, 3e38, NULL,
              "Factor of the logits [default, and 0: 1/sqrt(dim)]"),
     CLI_OPTION_KERNEL,
@@ -317,7 +322,8 @@ const cli_verb cli_verb_run = {
         "with --lse, the LSE. Arrays are [batch, seq, heads, dim] or, with --layout bhsd, "
         "PyTorch's [batch, heads, seq, dim]; the last dimension is contiguous. K and V may "
         "have fewer heads than Q, if their number divides that of Q, and V may have "
-        "another head dim.\n"
+        "another head dim. Packed sequences, [tokens, heads, dim], come with --cu-seqlens-q and "
+        "--cu-seqlens-k, keys in pages with --table.\n"
         "\n"
         "NumPy has no bfloat16: O of that type is written as 16-bit integers, the upper "
         "halves of float32. A file is written under another name and then renamed, so that "
@@ -329,6 +335,8 @@ const cli_verb cli_verb_run = {
         "\n"
         "  heed run --q Q.npy --k K.npy --v V.npy --words causal --out O.npy\n"
         "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
+        "  heed run --q Q.npy --k K.npy --v V.npy --cu-seqlens-q cu.npy --cu-seqlens-k cu.npy\n"
+        "  heed run --q Q.npy --k pool.npy --dim-v 512 --table t.npy --lengths n.npy\n"
         "  heed run --tensors t.safetensors --words causal --bias rel --sinks sinks --out O.npy\n"
         "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
     .options = options,

@@ -104,7 +104,9 @@ static void fill_lengths(const heed_problem *problem, const lab_view *view, void
 {
     for (int64_t b = 0; b < view->batch; b++) {
         int64_t any = 1 + lab_random_below(seed, 2 * (uint64_t)b, problem->seq_k);
-        const int64_t lengths[] = { any, any, any, any, problem->seq_k, problem->seq_k, 1, 0 };
+        bool pages = problem->page > 0 && problem->page < problem->seq_k;
+        int64_t edge = pages ? problem->page + 1 : problem->seq_k; /* one past a page */
+        const int64_t lengths[] = { any, any, any, any, problem->seq_k, edge, 1, 0 };
         int64_t kind = lab_random_below(seed, 2 * (uint64_t)b + 1, usual ? 4 : 8);
         lab_data_set(view->kind, data, lab_view_at(view, b, 0, 0), (double)lengths[kind]);
     }

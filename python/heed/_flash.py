@@ -9,11 +9,12 @@ FlashAttention-2 and of hopper/ (FlashAttention-3).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union, cast
 
 import torch
 from torch import Tensor
 
+from . import _flash_qv
 from ._attention import attention
 from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 
@@ -28,6 +29,7 @@ class Words(NamedTuple):
     slopes: Optional[Tensor] = None
     chunk: int = 0
     empty: float = -math.inf  # the LSE of a row without keys: +infinity in FlashAttention-2
+    qv: Optional[Tensor] = None
 
 
 def refuse(given: Any, *unset: Any, name: str, remedy: str) -> None:
@@ -88,10 +90,13 @@ def attend(
     lengths: Optional[Tensor] = None,
     starts: Optional[Tensor] = None,
     table: Optional[Tensor] = None,
+    cu_q: Optional[Tensor] = None,
+    most_q: Optional[int] = None,
     out: Optional[Tensor] = None,
 ) -> Tuple[Tensor, Optional[Tensor]]:
     """O (batch, queries, heads, dim of v), and the LSE (batch, heads, queries) if it is wanted.
-    With a page table k and v are pools of pages."""
+    With a page table k and v are pools of pages. With cu_q, which has no ALiBi, q and O are packed,
+    and the LSE is (heads, tokens)."""
     window = _window(words)
     slopes = words.slopes
     if slopes is not None:
@@ -99,15 +104,25 @@ def attend(
     if k.shape[1] == 0 and q.numel():  # heed has no problem without keys
         shape = (*q.shape[:-1], v.shape[-1])
         o = q.new_zeros(shape) if out is None else out.zero_()
-        lse = q.new_full((q.shape[0], q.shape[2], q.shape[1]), words.empty, dtype=torch.float32)
+        lse = q.new_full((*q.shape[:-3], q.shape[-2], q.shape[-3]), words.empty, dtype=torch.float32)
         return o, lse if want_lse else None
+    given = _flash_qv.join(q, words.qv, k, v)
+    chunk, visible, arrays = words.chunk or None, None, None
+    if chunk and starts is not None:  # chunks are counted from the first key that is seen
+        visible = f"(k-first[batch])//{chunk}==(p-first[batch])//{chunk}"
+        arrays, chunk = {"first": starts[:, 0].contiguous()}, None
     found = attention(
-        q,
-        k,
-        v,
+        given.q,
+        given.k,
+        given.v,
+        dim_v=given.dim_v,
         causal="bottom-right" if words.causal else False,
         window=None if window == (None, None) else window,
-        chunk=words.chunk or None,
+        chunk=chunk,
+        visible=visible,
+        arrays=arrays,
+        cu_seqlens_q=cu_q,
+        max_seqlen_q=most_q,
         align="bottom-right",
         softcap=words.softcap,
         slopes=slopes,
@@ -196,10 +211,12 @@ def attend_varlen(
         lengths = cu_k[1:] - cu_k[:-1]
         if used_k is not None:
             lengths = torch.minimum(lengths, used_k.to(lengths.dtype))
+    given = _flash_qv.join(q, words.qv, k, v)
     found = attention(
-        q,
-        k,
-        v,
+        given.q,
+        given.k,
+        given.v,
+        dim_v=given.dim_v,
         causal="bottom-right" if words.causal else False,
         window=None if window == (None, None) else window,
         chunk=words.chunk or None,
@@ -252,6 +269,8 @@ def _attend_used(
     rows = ((at < used_q[of]) & (at < (cu_q[1:] - cu_q[:-1])[of]) & (at >= 0)).nonzero().view(-1)
     lengths = torch.minimum(used_q.to(cu_q.dtype), cu_q[1:] - cu_q[:-1])
     own_cu = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).to(cu_q.dtype)
+    if words.qv is not None:
+        words = words._replace(qv=words.qv[rows])
     o, lse = attend_varlen(
         q[rows],
         k,
@@ -288,6 +307,9 @@ class Cache(NamedTuple):
     rotary_seqlens: Optional[Tensor] = None
     table: Optional[Tensor] = None
     table_name: str = "block_table"
+    cu_q: Optional[Tensor] = None
+    cu_new: Optional[Tensor] = None
+    most_q: Optional[int] = None
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor, at: Tensor, interleaved: bool) -> Tensor:
@@ -306,21 +328,6 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor, at: Tensor, interleaved: bool) -
     return torch.cat((turned.to(x.dtype), x[..., 2 * half :]), -1)
 
 
-def _store(
-    cache: Tensor, new: Tensor, batches: Tensor, at: Tensor, table: Optional[Tensor]
-) -> None:
-    """cache[batches, at] = new, without what would be beyond the end; in pages where there is a
-    table of them."""
-    page = cache.shape[1]
-    keys = page * (1 if table is None else table.shape[1])
-    inside = (at < keys).view(*at.shape, 1, 1)
-    at = at.clamp(max=keys - 1)
-    rows = batches.view(-1, 1)
-    if table is not None:
-        rows, at = table[rows, at // page].long(), at % page
-    cache[rows, at] = torch.where(inside, new.to(cache.dtype), cache[rows, at])
-
-
 def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
     """The page table, int32 (batch, pages of a sequence). On a CPU its numbers are checked where
     they will be read."""
@@ -329,14 +336,14 @@ def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
         return None
     if not isinstance(table, Tensor) or table.dtype not in (torch.int32, torch.int64):
         raise ArgumentTypeError(f"{name}: pass a torch.Tensor of int32, (batch, pages of a sequence)")
-    if table.dim() != 2 or table.shape[0] != batch or table.shape[1] < 1:
+    if table.dim() != 2 or table.shape[1] < 1 or (table.shape[0] != batch and cache.batch_idx is None):
         raise InvalidError(
             f"{name}: shape is {tuple(table.shape)}; pass ({batch}, pages of a sequence)"
         )
-    if cache.batch_idx is not None:
-        raise InvalidError(f"cache_batch_idx: a {name} is given; put its rows in that order instead")
     if table.device != pool.device:
         raise InvalidError(f"{name}: it is on {table.device}, k_cache on {pool.device}")
+    if cache.batch_idx is not None:  # its rows are those of the caches
+        table = table[cache.batch_idx.long()]
     table = table.to(torch.int32)
     return table if table.stride(-1) == 1 else table.contiguous()
 
@@ -371,6 +378,132 @@ def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optio
     return given.to(torch.int32)
 
 
+class _New(NamedTuple):
+    """Where new keys go, those of all elements one after another."""
+
+    of: Tensor  # the number of the batch element of each
+    ahead: Tensor  # how many new ones are ahead of it there; of an element without any, -1
+    row: Tensor  # and its own number; one behind the last element repeats the last one of that
+    keys: Tensor  # (batch,): how many each gets
+
+
+def _places(lengths: Tensor, k: Tensor, cu: Optional[Tensor]) -> _New:
+    """The places of new keys (batch, new, heads, dim), or of packed ones."""
+    if cu is None:
+        batch, new = k.shape[:2]
+        row = torch.arange(batch * new, device=k.device)
+        return _New(row // max(new, 1), row % max(new, 1), row, torch.full_like(lengths, new))
+    row = torch.arange(k.shape[0], device=k.device)
+    of = _packed_positions(cu, k.shape[0]).clamp(min=0)
+    keys = cu[1:] - cu[:-1]
+    ahead = torch.minimum(row - cu[of], keys[of] - 1)
+    return _New(of, ahead, (cu[of] + ahead).clamp(min=0), keys.to(lengths.dtype))
+
+
+def _store(
+    cache: Tensor, new: Tensor, rows: Tensor, at: Tensor, places: _New, table: Optional[Tensor]
+) -> None:
+    """cache[rows, at] = new, without what would be beyond the end; in pages where there is a table
+    of them."""
+    page = cache.shape[1]
+    last = page * (1 if table is None else table.shape[1]) - 1
+    # One beyond the end repeats what the last place gets, so that it is all the same which is stored
+    # last: the new key that belongs there, or what is there already.
+    back = (at - last).clamp(min=0)
+    kept = ((places.ahead < back) | (places.ahead < 0)).view(-1, 1, 1)
+    source = (places.row - back).clamp(min=0)
+    at = at.clamp(0, last).long()
+    if table is not None:
+        rows, at = table[rows, at // page].long(), at % page
+    cache[rows, at] = torch.where(kept, cache[rows, at], new[source].to(cache.dtype))
+
+
+def _turn(q: Tensor, k: Tensor, cache: Cache, words: Words, new: _New, lengths: Tensor) -> Any:
+    """q and k, both packed, with the rotary embedding, at places from cache.rotary_seqlens on, or
+    from the lengths."""
+    turn = cast(Tuple[Tensor, Tensor], (cache.rotary_cos, cache.rotary_sin))
+    begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
+    of = torch.arange(q.shape[0], device=q.device)
+    if cache.cu_q is None:
+        queries = q.shape[0] // max(lengths.numel(), 1)
+        own, step = of // max(queries, 1), of % max(queries, 1)
+    else:
+        own = _packed_positions(cache.cu_q, q.shape[0]).clamp(min=0, max=lengths.numel() - 1)
+        step = of - cache.cu_q[own]
+    local = words.causal or _window(words) != (None, None)
+    places = begin[own] + step if local else begin[own]
+    at = begin[new.of] + new.ahead
+    q, k = (
+        rotate(x[None], *turn, n[None], cache.rotary_interleaved)[0]
+        for x, n in ((q, places), (k, at))
+    )
+    return q, k
+
+
+def _append(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Any,
+    v: Any,
+    cache: Cache,
+    words: Words,
+    lengths: Optional[Tensor],
+    table: Optional[Tensor],
+) -> Tuple[Tensor, Tensor]:
+    """Stores k and v in the caches, and returns q, rotated if it is asked for, and the lengths."""
+    dims = 4 if cache.cu_new is None else 3
+    k, v = tensor("k", k, dims), tensor("v", v, dims)
+    if lengths is None:
+        raise InvalidError("cache_seqlens: None, and k and v are given; say where they go")
+    if k.shape[:-1] != v.shape[:-1]:
+        raise InvalidError(f"v: shape is {tuple(v.shape)}, that of k {tuple(k.shape)}")
+    keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
+    new = _places(lengths, k, cache.cu_new)
+    whole = lengths + new.keys
+    if not q.is_cuda and whole.numel() and int(whole.max()) > keys:
+        b = int(whole.argmax())
+        raise InvalidError(
+            f"k: {int(new.keys[b])} new keys after {int(lengths[b])} are beyond the cache's {keys}"
+        )
+    whole = whole.clamp(max=keys)
+    if table is not None and not q.is_cuda:
+        _check_pages(cache.table_name, table, whole, k_cache)
+    flat_k, flat_v = (x.reshape(-1, *x.shape[-2:]) for x in (k, v))
+    if cache.rotary_cos is not None:
+        flat_q, flat_k = _turn(q.reshape(-1, *q.shape[-2:]), flat_k, cache, words, new, lengths)
+        q = flat_q.view(q.shape)
+    rows = new.of
+    if cache.batch_idx is not None and table is None:
+        rows = cache.batch_idx.long()[rows]
+    at = lengths[new.of] + new.ahead
+    _store(k_cache, flat_k, rows, at, new, table)
+    _store(v_cache, flat_v, rows, at, new, table)
+    return q, whole
+
+
+def _check_words_of_new(cache: Cache, k: Any, v: Any) -> None:
+    if (k is None) != (v is None):
+        raise InvalidError("k: k and v are given both or not at all")
+    if cache.rotary_cos is not None or cache.rotary_sin is not None:
+        if k is None or cache.rotary_cos is None or cache.rotary_sin is None:
+            raise InvalidError("rotary_cos: pass rotary_cos, rotary_sin, k and v together")
+    if cache.cu_new is not None and k is None:
+        raise InvalidError("cu_seqlens_k_new: it is given, and k and v are not")
+
+
+def _batch_of(q: Tensor, k: Any, cache: Cache) -> int:
+    """The number of sequences, on which cumulative lengths must agree."""
+    batch = int(q.shape[0])
+    if cache.cu_q is not None:
+        batch = _cumulative("cu_seqlens_q", cache.cu_q, batch).numel() - 1
+    if cache.cu_new is not None:
+        found = _cumulative("cu_seqlens_k_new", cache.cu_new, tensor("k", k, 3).shape[0]).numel()
+        if found != batch + 1:
+            raise InvalidError(f"cu_seqlens_k_new: it has {found} elements; pass {batch + 1}")
+    return batch
+
+
 def attend_cache(
     q: Any,
     k_cache: Any,
@@ -383,54 +516,38 @@ def attend_cache(
     want_lse: bool,
 ) -> Tuple[Tensor, Optional[Tensor]]:
     """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, in place, and attends."""
-    q = tensor("q", q, 4)
+    q = tensor("q", q, 4 if cache.cu_q is None else 3)
     for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
         if tensor(name, x, 4) is not x:
             raise InvalidError(f"{name}: the elements of a head vector must be neighbours")
-    batch = q.shape[0]
+    _check_words_of_new(cache, k, v)
+    batch = _batch_of(q, k, cache)
     table = _table(cache, k_cache, batch)
     keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
     lengths = _lengths(cache, batch, keys, q.device)
-    batches = None if cache.batch_idx is None else cache.batch_idx.long()
-    if (k is None) != (v is None):
-        raise InvalidError("k: k and v are given both or not at all")
-    if cache.rotary_cos is not None or cache.rotary_sin is not None:
-        if k is None or cache.rotary_cos is None or cache.rotary_sin is None:
-            raise InvalidError("rotary_cos: pass rotary_cos, rotary_sin, k and v together")
-    starts = cache.leftpad
     if k is not None:
-        k, v = tensor("k", k, 4), tensor("v", v, 4)
-        if lengths is None:
-            raise InvalidError("cache_seqlens: None, and k and v are given; say where they go")
-        new = k.shape[1]
-        if not q.is_cuda and int(lengths.max()) + new > keys:
-            raise InvalidError(
-                f"k: {new} new keys after {int(lengths.max())} are beyond the cache's {keys}"
-            )
-        at = lengths.view(-1, 1) + torch.arange(new, device=q.device)
-        if cache.rotary_cos is not None and cache.rotary_sin is not None:
-            turn = (cache.rotary_cos, cache.rotary_sin)
-            begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
-            steps = torch.arange(max(new, q.shape[1]), device=q.device)
-            places = begin.view(-1, 1) + steps
-            local = words.causal or _window(words) != (None, None)
-            own = places[:, : q.shape[1]] if local else begin.view(-1, 1).expand(-1, q.shape[1])
-            k = rotate(k, *turn, places[:, :new], cache.rotary_interleaved)
-            q = rotate(q, *turn, own, cache.rotary_interleaved)
-        lengths = (lengths + new).clamp(max=keys)
-    if table is not None and not q.is_cuda:
+        q, lengths = _append(q, k_cache, v_cache, k, v, cache, words, lengths, table)
+    elif table is not None and not q.is_cuda:
         _check_pages(cache.table_name, table, lengths, k_cache)
-    if k is not None:
-        rows = torch.arange(batch, device=q.device) if batches is None else batches
-        _store(k_cache, k, rows, at, table)
-        _store(v_cache, v, rows, at, table)
-    if batches is not None:
-        k_cache, v_cache = k_cache[batches], v_cache[batches]
+    if cache.batch_idx is not None and table is None:
+        k_cache, v_cache = k_cache[cache.batch_idx.long()], v_cache[cache.batch_idx.long()]
     elif table is None and k_cache.shape[0] != batch:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
+    most_q = q.shape[1]
+    if cache.cu_q is not None:
+        most_q = q.shape[0] if cache.most_q is None else cache.most_q
+    starts = cache.leftpad
     if starts is not None:
-        starts = starts.to(torch.int32).view(-1, 1).expand(-1, q.shape[1])
-        starts = starts.contiguous()
+        starts = starts.to(torch.int32).view(-1, 1).expand(-1, most_q).contiguous()
     return attend(
-        q, k_cache, v_cache, words, want_lse=want_lse, lengths=lengths, starts=starts, table=table
+        q,
+        k_cache,
+        v_cache,
+        words,
+        want_lse=want_lse,
+        lengths=lengths,
+        starts=starts,
+        table=table,
+        cu_q=cache.cu_q,
+        most_q=None if cache.cu_q is None else most_q,
     )

@@ -5,8 +5,13 @@
 
 Differences from the functions of heed.flash_attn: no dropout and no ALiBi, an attention_chunk, an
 LSE of -infinity for a row without keys, and (out, softmax_lse) where the LSE is asked for. 8-bit
-types (q_descale, k_descale, v_descale), qv and paged caches are refused by name. deterministic,
-num_splits, pack_gqa, sm_margin and scheduler_metadata are accepted and change nothing.
+types (q_descale, k_descale, v_descale) are refused by name. deterministic, num_splits, pack_gqa,
+sm_margin and scheduler_metadata are accepted and change nothing.
+
+With qv, (..., heads, dim of v), the logits are softmax_scale (q k^T + qv v^T), as those of
+multi-head latent attention whose projections are absorbed; softmax_scale is then 1 / sqrt(dim + dim
+of v) by default. Where k and v are parts of one tensor, v's vectors right ahead of k's or behind
+them, they are read where they are; otherwise they are copied together.
 """
 
 from __future__ import annotations
@@ -30,13 +35,17 @@ Result = Union[Tensor, Tuple[Tensor, Optional[Tensor]]]
 
 
 def _words(
-    scale: Optional[float], causal: bool, window_size: Sequence[int], softcap: float, chunk: int
+    scale: Optional[float],
+    causal: bool,
+    window_size: Sequence[int],
+    softcap: float,
+    chunk: int,
+    qv: Optional[Tensor] = None,
 ) -> Words:
-    return Words(scale, causal, window_size, softcap, chunk=chunk)
+    return Words(scale, causal, window_size, softcap, chunk=chunk, qv=qv)
 
 
-def _refuse_more(qv: Any, descales: Tuple[Any, Any, Any]) -> None:
-    _flash.refuse(qv, name="qv", remedy="pass None")
+def _refuse_descales(descales: Tuple[Any, Any, Any]) -> None:
     for name, x in zip(("q_descale", "k_descale", "v_descale"), descales):
         _flash.refuse(x, name=name, remedy="pass tensors of float16 or bfloat16, and None here")
 
@@ -67,7 +76,8 @@ def flash_attn_func(
         k, v: (batch, keys, key/value heads, dim), whose heads divide q's; the dim of v may differ.
         softmax_scale: None: 1 / sqrt(dim).
         causal: query i sees the keys j <= p = i + keys - queries (bottom right).
-        qv, q_descale, k_descale, v_descale: None.
+        qv: as the module says, or None.
+        q_descale, k_descale, v_descale: None.
         window_size: (left, right): the query sees the keys p - left to p + right; -1: no limit.
         attention_chunk: keys of a chunk; the query sees those of p's own. 0: no chunks.
         softcap: a logit t becomes softcap * tanh(t / softcap); 0.0: it stays.
@@ -79,11 +89,11 @@ def flash_attn_func(
 
     Raises:
         ArgumentTypeError, InvalidError: as heed.attention().
-        UnsupportedError: qv or a descale is given.
+        UnsupportedError: a descale is given.
     """
-    _refuse_more(qv, (q_descale, k_descale, v_descale))
+    _refuse_descales((q_descale, k_descale, v_descale))
     q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
-    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
     found = _flash.attend(q, k, v, words, want_lse=return_attn_probs)
     return found if return_attn_probs else found[0]
 
@@ -179,10 +189,10 @@ def flash_attn_varlen_func(
 
     Raises:
         ArgumentTypeError, InvalidError: as heed.attention(), and for bounds that do not rise.
-        UnsupportedError: qv or a descale is given.
+        UnsupportedError: a descale is given.
     """
-    _refuse_more(qv, (q_descale, k_descale, v_descale))
-    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk)
+    _refuse_descales((q_descale, k_descale, v_descale))
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
     found = _flash.attend_varlen(
         q,
         k,
@@ -233,15 +243,19 @@ def flash_attn_with_kvcache(
     """Attention to a cache of keys and values, after new ones were stored in it, in place.
 
     The arguments are those of heed.flash_attn.flash_attn_with_kvcache() and of flash_attn_func()
-    here (page_table is its block_table), and rotary_seqlens, int32 (batch,): where rotation begins, in the place of cache_seqlens.
+    here (page_table is its block_table, whose rows cache_batch_idx may name), and:
+
+    Args:
+        rotary_seqlens: int32, (batch,): where rotation begins, in the place of cache_seqlens.
+        cu_seqlens_q: int32, (batch + 1,): q is (tokens, heads, dim), and each sequence's queries
+            begin there; no sequence has more than max_seqlen_q.
+        cu_seqlens_k_new: the same for k and v, (tokens, key/value heads, dim).
 
     Raises:
         ArgumentTypeError, InvalidError: as there.
-        UnsupportedError: cu_seqlens_q, cu_seqlens_k_new, qv or a descale is given.
+        UnsupportedError: a descale is given.
     """
-    _refuse_more(qv, (q_descale, k_descale, v_descale))
-    for name, x in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k_new", cu_seqlens_k_new)):
-        _flash.refuse(x, name=name, remedy="pass q, k and v of (batch, sequence, ...)")
+    _refuse_descales((q_descale, k_descale, v_descale))
     cache = Cache(
         cache_seqlens,
         cache_batch_idx,
@@ -252,8 +266,11 @@ def flash_attn_with_kvcache(
         rotary_seqlens,
         page_table,
         "page_table",
+        cu_seqlens_q,
+        cu_seqlens_k_new,
+        max_seqlen_q,
     )
-    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
     found = _flash.attend_cache(
         q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
     )

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 """Runs the grid of ggml's FLASH_ATTN_EXT tests on heed.
 
-    tests/external/ggml_attention.py HEED CHECKOUT [--every N] [--jobs N] [-- OPTIONS...]
+    tests/external/ggml_attention.py HEED [CHECKOUT] [--every N] [--jobs N] [-- OPTIONS...]
 
 HEED is the program, such as build/release/cli/heed; CHECKOUT a checkout of
 https://github.com/ggml-org/llama.cpp, whose tests/test-backend-ops.cpp has the grid; OPTIONS go to each
-`heed run`, such as `--device cuda`. Needs numpy and ml_dtypes, and neither ggml nor a GPU.
+`heed run`, such as `--device cuda`. Needs numpy, and neither ggml nor a GPU. Without CHECKOUT a few cases
+of the same parameters are run.
 
 A case is computed in the type of its K and V, to which Q is rounded, as ggml's CPU code does. Values are
 uniform ones from -1 to 1, sinks from -10 to 10, as there; of the mask, which is added to the logits,
 blocks are -infinity. With max_bias it is multiplied by the slope of the head first: no word of heed says
-that, an expression does. The rule is theirs: the mean square of the error is at most 5e-4 of that of O,
-which is computed here in float64.
+that, an expression does. With head dims of 576 and 512, as DeepSeek's, V is a part of K and has no memory of its own.
+The rule is theirs: the mean square of the error is at most 5e-4 of that of O, which is computed here in float64.
 
-With --every N one case in N is run, drawn at random, but always the same ones. Prints how many cases there
-are, how many heed has words for, how many were run, and how many were right. Exits with 1 if one is wrong,
-with 77 ("skipped") without numpy and ml_dtypes.
+With --every N one case in N is run, drawn at random, but always the same ones. Prints how many cases passed, failed,
+were not drawn, and were left out and why. Exits with 1 if one failed, with 77 ("skipped") without numpy.
 """
 
 import collections
@@ -33,17 +33,26 @@ DIM_MAX = 1024
 ERROR_MAX = 5e-4
 
 try:
-    import ml_dtypes
     import numpy as np
+    from halves import loaded, rounded, stored
 except ImportError as error:
     script.skip(error)
 
-TYPES = {"F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16}
+TYPES = {"F32": None, "F16": "float16", "BF16": "bfloat16"}
 
 Case = collections.namedtuple(
     "Case",
     "dim dim_v heads_kv repeats keys queries mask sinks max_bias softcap prec type_k type_v order view v_in_k",
     defaults=((0, 1, 2, 3), True, False),
+)
+
+# Cases for a machine without a checkout.
+SMALL = (
+    Case(576, 512, 1, (20, 1), 113, 3, True, False, 0.0, 0.0, "F32", "F16", "F16"),
+    Case(576, 512, 4, (1, 1), 33, 1, True, True, 8.0, 0.0, "F32", "F16", "F16", (0, 2, 1, 3)),
+    Case(64, 64, 4, (4, 3), 70, 32, True, False, 8.0, 0.0, "F32", "BF16", "BF16"),
+    Case(128, 128, 2, (12, 1), 65, 3, False, True, 0.0, 10.0, "F32", "F16", "F16"),
+    Case(72, 72, 4, (1, 1), 40, 2, True, False, 0.0, 0.0, "F32", "F32", "F32", (0, 2, 1, 3)),
 )
 
 # The few kinds of statements that the grid consists of, in C++ and in Python.
@@ -114,13 +123,15 @@ class Values:
     def __init__(self, case):
         draw = np.random.default_rng(random.Random(repr(case)).randrange(2**32))
         uniform = lambda *shape: draw.uniform(-1, 1, shape)
-        kind = TYPES[case.type_k if case.type_k == case.type_v else "F32"]
+        self.kind = TYPES[case.type_k if case.type_k == case.type_v else "F32"]
+        in_type = lambda x, kind: rounded(x, kind) if kind else x.astype(np.float32)
         self.group, self.batch = case.repeats
         self.heads = case.heads_kv * self.group
-        self.q = uniform(self.batch, self.heads, case.queries, case.dim).astype(kind)
-        self.k = uniform(self.batch, case.heads_kv, case.keys, case.dim).astype(TYPES[case.type_k]).astype(kind)
-        self.v = uniform(self.batch, case.heads_kv, case.keys, case.dim_v).astype(TYPES[case.type_v]).astype(kind)
-        if case.v_in_k:
+        self.q = in_type(uniform(self.batch, self.heads, case.queries, case.dim), self.kind)
+        self.k = in_type(uniform(self.batch, case.heads_kv, case.keys, case.dim), TYPES[case.type_k])
+        self.v = in_type(uniform(self.batch, case.heads_kv, case.keys, case.dim_v), TYPES[case.type_v])
+        self.shared = case.type_k == case.type_v and (case.v_in_k or (case.dim, case.dim_v) == (576, 512))
+        if self.shared:
             self.v = self.k[..., : case.dim_v]
         self.mask = self.draw_mask(case, draw) if case.mask else None
         self.sinks = draw.uniform(-10, 10, self.heads).astype(np.float32) if case.sinks else None
@@ -155,11 +166,13 @@ def arguments(case, values, folder):
     plain = case.order == (0, 1, 2, 3)
     words = [f"softcap={case.softcap:g}"] if case.softcap else []
     given = {name: getattr(values, name) for name in "qkv"}
-    bf16 = values.q.dtype == TYPES["BF16"]
-    options = ["--layout", "bhsd" if plain else "bshd", "--out", folder / "o.npy"] + (["--type", "bf16"] if bf16 else [])
+    options = ["--layout", "bhsd" if plain else "bshd", "--out", folder / "o.npy"] + (["--type", "bf16"] if values.kind == "bfloat16" else [])
+    if values.shared:
+        del given["v"]
+        options += ["--dim-v", str(case.dim_v)]
     for name, array in given.items():
         array = np.ascontiguousarray(array if plain else array.swapaxes(1, 2))
-        np.save(folder / f"{name}.npy", array.view(np.uint16) if bf16 else array)
+        np.save(folder / f"{name}.npy", stored(array, values.kind) if values.kind else array)
         options += [f"--{name}", folder / f"{name}.npy"]
     if case.sinks:
         np.save(folder / "sinks.npy", values.sinks)
@@ -186,7 +199,7 @@ def judge(job):
         except RuntimeError as why:
             return f"{case}: {why}"
         o = np.load(folder / "o.npy")
-    o = (o.view(ml_dtypes.bfloat16) if values.q.dtype == TYPES["BF16"] else o).astype(np.float64)
+    o = (loaded(o, values.kind) if values.kind else o).astype(np.float64)
     o = o if case.order == (0, 1, 2, 3) else o.swapaxes(1, 2)
     exact = values.attend(case)
     error = float(((o - exact) ** 2).sum() / (exact**2).sum())
@@ -194,20 +207,17 @@ def judge(job):
 
 
 def main():
-    args = script.checkout_arguments(__doc__, "llama.cpp")
-    cases = grid_of(args.checkout / "tests/test-backend-ops.cpp")
-    left_out = collections.Counter(why for why in map(inexpressible, cases) if why)
+    args = script.checkout_arguments(__doc__, "llama.cpp", needed=False)
+    cases = grid_of(args.checkout / "tests/test-backend-ops.cpp") if args.checkout else SMALL
+    left_out = collections.Counter(filter(None, map(inexpressible, cases)))
     said = [case for case in cases if not inexpressible(case)]
     chosen = random.Random(1).sample(said, max(1, len(said) // args.every))
+    jobs = [(case, args.heed, args.options) for case in chosen]
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
-        faults = [fault for fault in pool.map(judge, [(c, args.heed, args.options) for c in chosen]) if fault]
+        faults = [fault for fault in (pool.map if args.jobs > 1 else map)(judge, jobs) if fault]
     for fault in faults:
         print(fault, file=sys.stderr)
-    reasons = ", ".join(f"{count} {why}" for why, count in left_out.items())
-    print(
-        f"ggml FLASH_ATTN_EXT: {len(cases)} cases, {len(said)} expressible (others: {reasons or 'none'}), "
-        f"{len(chosen)} run, {len(chosen) - len(faults)} right"
-    )
+    script.report("ggml FLASH_ATTN_EXT", f"{len(said)} cases", len(said), len(chosen), len(faults), left_out)
     return 1 if faults else 0
 
 

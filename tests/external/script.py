@@ -33,14 +33,30 @@ def package_arguments(doc):
     return parser.parse_args()
 
 
-def checkout_arguments(doc, project):
+def checkout_arguments(doc, project, needed=True, grids=False):
     """Returns the arguments of a suite of a project's sources: HEED CHECKOUT [--every N] [--jobs N] [-- OPTIONS...]."""
     parser = parser_of(doc)
-    parser.add_argument("checkout", type=pathlib.Path, help=f"the folder of {project}'s sources")
+    parser.add_argument("checkout", type=pathlib.Path, nargs=None if needed else "?", help=f"the folder of {project}'s sources")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run one case in N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="run N cases at a time")
-    add_options(parser)
-    return parser.parse_intermixed_args()
+    if grids:
+        parser.add_argument("--cases", type=int, default=2, metavar="N", help="without sources, draw N of each grid")
+        parser.add_argument("--grids", default="", metavar="WORD", help="run the grids whose name has it")
+    own = sys.argv[1:]
+    cut = own.index("--") if "--" in own else len(own)
+    found = parser.parse_intermixed_args(own[:cut])
+    found.options = own[cut + 1 :]  # of heed run
+    return found
+
+
+def report(name, what, whole, run, failed, left_out):
+    """Prints the counts of a grid, of which @whole could be run; @left_out counts the others by reason."""
+    reasons = ", ".join(f"{count} {why}" for why, count in left_out.most_common())
+    print(
+        f"{name}: {what}: {run} run, {run - failed} passed, {failed} failed, {whole - run} not drawn; "
+        f"left out {sum(left_out.values())}{': ' + reasons if reasons else ''}",
+        flush=True,
+    )
 
 
 def run(command):

@@ -391,6 +391,115 @@ class PagedCache(Case):
                                                    block_table=table)
 
 
+class Latent(Case):
+    """qv: the values are a part of the keys."""
+
+    def setUp(self):
+        super().setUp()
+        self.q, self.qv = self.draw(2, 7, 4, 16), self.draw(2, 7, 4, 24)
+        self.k, self.v = self.draw(2, 20, 1, 16), self.draw(2, 20, 1, 24)
+        self.long = torch.cat((self.q, self.qv), -1)
+
+    def wanted(self, b, n, i=0, m=7, **words):
+        keys = torch.cat((self.k, self.v), -1)[b:b + 1, :n]
+        return formula(self.long[b:b + 1, i:i + m], keys, self.v[b:b + 1, :n], **words)
+
+    def test_dense(self):
+        """Values behind the keys, ahead of them, and elsewhere: the same, and not copied in the first two."""
+        behind, ahead = torch.cat((self.k, self.v), -1), torch.cat((self.v, self.k), -1)
+        places = ((self.k, self.v), (behind[..., :16], behind[..., 16:]), (ahead[..., 24:], ahead[..., :24]))
+        for words in ({}, {"causal": True}, {"attention_chunk": 5}, {"softmax_scale": 0.3, "window_size": (4, 2)}):
+            own = {{"window_size": "window", "attention_chunk": "chunk", "softmax_scale": "scale"}.get(x, x): y
+                   for x, y in words.items()}
+            for k, v in places:
+                o, lse = flash_attn_3.flash_attn_func(self.q, k, v, qv=self.qv, **words, return_attn_probs=True)
+                for b in range(2):
+                    wanted = self.wanted(b, 20, **own)
+                    self.near(o[b:b + 1], wanted[0])
+                    self.near(lse[b:b + 1], wanted[1], 1e-4)
+        for (k, v), whole in zip(places[1:], (behind, ahead)):
+            given = heed._flash_qv.join(self.q, self.qv, k, v)
+            self.assertEqual(given.k.data_ptr(), whole.data_ptr())
+            self.assertTrue(torch.equal(given.k, whole))
+
+    def test_varlen(self):
+        cu = torch.tensor([0, 7, 14], dtype=torch.int32, device=DEVICE)
+        cu_k = torch.tensor([0, 20, 40], dtype=torch.int32, device=DEVICE)
+        used_q, used_k = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in ([3, 7], [20, 9]))
+        flat = [x.flatten(0, 1) for x in (self.q, self.k, self.v, self.qv)]
+        o = flash_attn_3.flash_attn_varlen_func(*flat[:3], cu, cu_k, 7, 20, causal=True, qv=flat[3])
+        for b in range(2):
+            self.near(o[None, 7 * b:7 * b + 7], self.wanted(b, 20, causal=True)[0])
+        o = flash_attn_3.flash_attn_varlen_func(*flat[:3], cu, cu_k, 7, 20, used_q, used_k, causal=True, qv=flat[3])
+        self.near(o[None, :3], self.wanted(0, 20, 0, 3, causal=True)[0])
+        self.near(o[None, 7:], self.wanted(1, 9, causal=True)[0])
+
+    def test_cache(self):
+        lengths = torch.tensor([13, 4], dtype=torch.int32, device=DEVICE)
+        cu = torch.tensor([0, 5, 7], dtype=torch.int32, device=DEVICE)
+        o = flash_attn_3.flash_attn_with_kvcache(self.q, self.k, self.v, qv=self.qv, cache_seqlens=lengths, causal=True)
+        for b, n in enumerate(lengths.tolist()):
+            self.near(o[b:b + 1], self.wanted(b, n, causal=True)[0])
+        q, qv = (torch.cat((x[0, :5], x[1, :2])) for x in (self.q, self.qv))
+        o, lse = flash_attn_3.flash_attn_with_kvcache(q, self.k, self.v, qv=qv, cache_seqlens=lengths, causal=True,
+                                                      cu_seqlens_q=cu, max_seqlen_q=5, return_softmax_lse=True)
+        for b, (i, j) in enumerate(((0, 5), (5, 7))):
+            wanted = self.wanted(b, lengths[b].item(), 0, j - i, causal=True)
+            self.near(o[None, i:j], wanted[0])
+            self.near(lse[None, :, i:j], wanted[1], 1e-4)
+
+
+class PackedCache(Case):
+    """Packed queries and new keys beside a cache, by rows of the caches in another order."""
+
+    def test_all(self):
+        cu_q, cu_new = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in ([0, 3, 3, 4], [0, 2, 2, 5]))
+        lengths = torch.tensor([6, 11, 13], dtype=torch.int32, device=DEVICE)
+        idx = torch.tensor([3, 0, 2], dtype=torch.int32, device=DEVICE)
+        pad = torch.tensor([2, 0, 5], dtype=torch.int32, device=DEVICE)
+        angle = torch.rand(30, 8, device=DEVICE) * 6
+        q, new_k, new_v = self.draw(4, 4, 32), self.draw(7, 2, 32), self.draw(7, 2, 32)  # two of them of no sequence
+        order = torch.randperm(24, device=DEVICE)[:16].view(4, 4)
+        for paged, page in ((False, 16), (True, 4)):
+            k, v = self.draw(*((24, 4) if paged else (4, 16)), 2, 32), self.draw(*((24, 4) if paged else (4, 16)), 2, 32)
+            table = {"page_table": order.to(torch.int32)} if paged else {}
+            flat = lambda x: x[order].flatten(1, 2) if paged else x  # pylint: disable=cell-var-from-loop
+            for words in ({"causal": True}, {}, {"attention_chunk": 4, "causal": True}):
+                own = {("chunk" if x == "attention_chunk" else x): y for x, y in words.items()}
+                kk, vv = k.clone(), v.clone()
+                o = flash_attn_3.flash_attn_with_kvcache(
+                    q, kk, vv, new_k, new_v, None, angle.cos(), angle.sin(), lengths, idx, pad, **table, cu_seqlens_q=cu_q,
+                    cu_seqlens_k_new=cu_new, max_seqlen_q=3, rotary_interleaved=False, **words)
+                wanted_k, wanted_v = flat(k).clone(), flat(v).clone()
+                for b, row in enumerate(idx.tolist()):
+                    i, j, n = cu_new[b].item(), cu_new[b + 1].item(), lengths[b].item()
+                    turn = lambda x, at: heed._flash.rotate(x[None], angle.cos(), angle.sin(), at[None], False)
+                    wanted_k[row, n:n + j - i] = turn(new_k[i:j], n + torch.arange(j - i, device=DEVICE))[0]
+                    wanted_v[row, n:n + j - i] = new_v[i:j]
+                    first, last = cu_q[b].item(), cu_q[b + 1].item()
+                    steps = torch.arange(last - first, device=DEVICE) if words else torch.zeros(last - first, device=DEVICE)
+                    one = turn(q[first:last], n + steps.long())
+                    keys = slice(pad[b].item(), n + j - i)
+                    if last > first:
+                        self.near(o[None, first:last], formula(one, wanted_k[row, keys][None], wanted_v[row, keys][None],
+                                                               **own)[0])
+                self.near(flat(kk), wanted_k)
+                self.assertTrue(torch.equal(flat(vv), wanted_v))
+
+    def test_beyond_the_end(self):
+        """Keys that do not fit are dropped, and the last one that fits stays (on a GPU nothing refuses them)."""
+        for cu in (None, torch.tensor([0, 2, 5, 5], dtype=torch.int32, device=DEVICE)):
+            lengths = torch.tensor([6, 7, 9], dtype=torch.int32, device=DEVICE)[:2 if cu is None else 3]
+            new = self.draw(*((2, 3) if cu is None else (7,)), 1, 4)
+            cache = self.draw(len(lengths), 8, 1, 4)
+            wanted = cache.clone()
+            wanted[0, 6:8] = new[0, :2] if cu is None else new[:2]
+            wanted[1, 7] = new[1, 0] if cu is None else new[2]
+            places = heed._flash._places(lengths, new, cu)
+            heed._flash._store(cache, new.reshape(-1, 1, 4), places.of, lengths[places.of] + places.ahead, places, None)
+            self.assertTrue(torch.equal(cache, wanted))
+
+
 class Mistakes(Case):
     def test_arguments(self):
         q = self.draw(2, 9, 4, 16)
@@ -405,10 +514,17 @@ class Mistakes(Case):
             (invalid, "block_table: shape is", lambda: two.flash_attn_with_kvcache(q, q, q, block_table=cu)),
             (invalid, "page_table: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=cu[None])),
             (wrong, "page_table: pass", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=q)),
-            (invalid, "cache_batch_idx: a block_table", lambda: two.flash_attn_with_kvcache(
-                q, q, q, block_table=cu[:2, None], cache_batch_idx=cu[:2])),
-            (unsupported, "cu_seqlens_q", lambda: three.flash_attn_with_kvcache(q, q, q, cu_seqlens_q=cu)),
-            (unsupported, "qv", lambda: three.flash_attn_func(q, q, q, qv=q)),
+            (invalid, "q: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, cu_seqlens_q=cu)),
+            (invalid, "cu_seqlens_k_new: it is given", lambda: three.flash_attn_with_kvcache(
+                q, q, q, cu_seqlens_k_new=cu)),
+            (invalid, "cu_seqlens_k_new: it has 2 elements; pass 3", lambda: three.flash_attn_with_kvcache(
+                x, q, q, x, x, cache_seqlens=1, cu_seqlens_q=cu, cu_seqlens_k_new=cu[:2])),
+            (invalid, "v: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, q, q[:, 1:], cache_seqlens=0)),
+            (wrong, "qv: int", lambda: three.flash_attn_func(q, q, q, qv=3)),
+            (wrong, "qv: dtype is", lambda: three.flash_attn_func(q, q, q, qv=q.half())),
+            (invalid, "qv: shape is", lambda: three.flash_attn_func(q, q, q, qv=q[..., :8])),
+            (unsupported, "qv: head dims of q and qv are 1040 together; the limit is 1024", lambda:
+             three.flash_attn_func(q, q, q.repeat(1, 1, 1, 64), qv=q.repeat(1, 1, 1, 64))),
             (unsupported, "k_descale", lambda: three.flash_attn_func(q, q, q, k_descale=q)),
             (wrong, "k: int is no torch.Tensor", lambda: two.flash_attn_func(q, 3, q)),
             (invalid, "q: shape is", lambda: two.flash_attn_func(q[0], q, q)),

@@ -1,6 +1,7 @@
 /*
  * test_packed.c - packed sequences give what each of them gives by itself, and nothing else is
- * written: lengths of 0, 1 and the most, cumulative lengths of both types
+ * written: lengths of 0, 1 and the most, equal and very unequal ones, cumulative lengths of both
+ * types, on every kernel that takes them
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,16 +18,38 @@
 #include "arrays.h"
 #include "heed.h"
 
-#define SEQUENCES 6
-#define TOKENS_Q 60 /* with rows behind the last sequence */
-#define TOKENS_K 100
+#define SEQUENCES_MAX 41
+#define TOKENS_Q 260 /* the most, with rows behind the last sequence */
+#define TOKENS_K 420
 #define HEADS_Q 4
 #define HEADS_KV 2
 #define DIM 16
 #define UNTOUCHED 77.0F
 
-static const int32_t cu_q[SEQUENCES + 1] = { 0, 0, 1, 18, 18, 35, 52 };
-static const int32_t cu_k[SEQUENCES + 1] = { 0, 9, 9, 39, 40, 70, 93 };
+/* Lengths of sequences, and rows behind the last one. The last length repeats. */
+static const struct {
+    const char *about;
+    int sequences, q[8], k[8], behind_q, behind_k;
+} sets[] = {
+    { "none, one, several", 6, { 0, 1, 17, 0, 17, 17 }, { 9, 0, 30, 1, 30, 23 }, 8, 7 },
+    { "all equal",
+      5,
+      { 33, 33, 33, 33, 33, 33, 33, 33 },
+      { 40, 40, 40, 40, 40, 40, 40, 40 },
+      0,
+      0 },
+    { "all one", 41, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 }, 0, 0 },
+    { "all but one empty", 7, { 0, 0, 9, 0, 0, 0, 0, 0 }, { 0, 0, 11, 0, 0, 0, 0, 0 }, 2, 0 },
+    { "a giant ahead of many",
+      38,
+      { 150, 2, 1, 0, 3, 2, 1, 1 },
+      { 300, 2, 0, 5, 3, 1, 2, 1 },
+      0,
+      0 },
+    { "a giant among many", 30, { 1, 2, 0, 3, 150, 1, 2, 1 }, { 2, 1, 3, 0, 300, 1, 5, 2 }, 5, 9 },
+    { "at the edges of tiles", 4, { 63, 64, 65, 1 }, { 65, 128, 129, 63 }, 0, 1 },
+    { "one query beside many keys", 3, { 1, 1, 1 }, { 127, 1, 257 }, 0, 0 },
+};
 
 /* Words beside the sizes; where positions matter they are aligned bottom right. */
 static const char *const words[] = {
@@ -37,6 +60,38 @@ static float q[TOKENS_Q * HEADS_Q * DIM], k[TOKENS_K * HEADS_KV * DIM],
     v[TOKENS_K * HEADS_KV * DIM];
 static float sinks[HEADS_Q] = { 0.5F, -1, 2, 0 };
 
+/* The sequences of a set. */
+typedef struct packing {
+    int sequences, seq_q, seq_k, tokens_q, tokens_k;
+    int32_t cu_q[SEQUENCES_MAX + 1], cu_k[SEQUENCES_MAX + 1];
+    int64_t wide_q[SEQUENCES_MAX + 1], wide_k[SEQUENCES_MAX + 1];
+} packing;
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static packing pack(size_t set)
+{
+    packing p = { .sequences = sets[set].sequences, .seq_q = 1, .seq_k = 1 };
+    for (int b = 0; b < p.sequences; b++) {
+        const int n = sets[set].q[b < 8 ? b : 7], m = sets[set].k[b < 8 ? b : 7];
+        p.cu_q[b + 1] = p.cu_q[b] + n;
+        p.cu_k[b + 1] = p.cu_k[b] + m;
+        p.seq_q = larger(p.seq_q, n);
+        p.seq_k = larger(p.seq_k, m);
+    }
+    for (int b = 0; b <= p.sequences; b++) {
+        p.wide_q[b] = p.cu_q[b];
+        p.wide_k[b] = p.cu_k[b];
+    }
+    p.tokens_q = p.cu_q[p.sequences] + sets[set].behind_q;
+    p.tokens_k = p.cu_k[p.sequences] + sets[set].behind_k;
+    assert_true(p.tokens_q <= TOKENS_Q && p.tokens_k <= TOKENS_K);
+    return p;
+}
+
 static void fill(float *data, size_t count, uint32_t seed)
 {
     for (size_t i = 0; i < count; i++) {
@@ -45,22 +100,25 @@ static void fill(float *data, size_t count, uint32_t seed)
     }
 }
 
-/* Computes @spec with @kernel. */
-static void run(heed_context *context, const char *kernel, const char *spec, heed_buffers buffers)
+/* Computes @spec with @kernel; false if that cannot. */
+static bool run(heed_context *context, const char *kernel, const char *spec, heed_buffers buffers)
 {
     heed_problem problem;
     heed_plan *plan = NULL;
-    if (heed_problem_parse(&problem, spec) != HEED_OK ||
-        heed_plan_create_named(&plan, context, &problem, kernel) != HEED_OK)
+    if (heed_problem_parse(&problem, spec) != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
+    heed_status status = heed_plan_create_named(&plan, context, &problem, kernel);
+    if (status == HEED_ERR_UNSUPPORTED)
+        return false;
     buffers.size = sizeof buffers;
     buffers.sinks = sinks;
-    buffers.workspace_size = heed_plan_workspace_size(plan);
+    buffers.workspace_size = status == HEED_OK ? heed_plan_workspace_size(plan) : 0;
     buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
-    if (heed_execute(plan, &buffers) != HEED_OK)
+    if (status != HEED_OK || heed_execute(plan, &buffers) != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
     free(buffers.workspace);
     heed_plan_destroy(plan);
+    return true;
 }
 
 static void compare(const float *x, const float *expected, size_t count, const char *spec)
@@ -72,76 +130,88 @@ static void compare(const float *x, const float *expected, size_t count, const c
 
 /* The sequences of @o and @lse, which are packed, one by one. */
 static void compare_each(heed_context *context, const char *kernel, const char *more,
-                         const float *o, const float *lse)
+                         const packing *p, const float *o, const float *lse)
 {
-    for (int b = 0; b < SEQUENCES; b++) {
-        const int queries = cu_q[b + 1] - cu_q[b], keys = cu_k[b + 1] - cu_k[b];
+    for (int b = 0; b < p->sequences; b++) {
+        const int queries = p->cu_q[b + 1] - p->cu_q[b], keys = p->cu_k[b + 1] - p->cu_k[b];
         static float own[TOKENS_Q * HEADS_Q * DIM], own_lse[HEADS_Q * TOKENS_Q];
         char spec[128];
         if (queries == 0)
             continue;
-        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-            own[i] = 0;
+        memset(own, 0, sizeof own);
         for (int i = 0; i < HEADS_Q * queries; i++)
             own_lse[i] = strstr(more, "sinks") ? sinks[i / queries] : -INFINITY;
         snprintf(spec, sizeof spec, "b1 h%d/%d s%d/%d d%d f32 %s", HEADS_Q, HEADS_KV, queries, keys,
                  DIM, more);
         if (keys > 0)
             run(context, kernel, spec,
-                (heed_buffers){ .q = q + cu_q[b] * HEADS_Q * DIM,
-                                .k = k + cu_k[b] * HEADS_KV * DIM,
-                                .v = v + cu_k[b] * HEADS_KV * DIM,
+                (heed_buffers){ .q = q + p->cu_q[b] * HEADS_Q * DIM,
+                                .k = k + p->cu_k[b] * HEADS_KV * DIM,
+                                .v = v + p->cu_k[b] * HEADS_KV * DIM,
                                 .o = own,
                                 .lse = own_lse });
-        compare(o + cu_q[b] * HEADS_Q * DIM, own, (size_t)queries * HEADS_Q * DIM, spec);
+        compare(o + p->cu_q[b] * HEADS_Q * DIM, own, (size_t)queries * HEADS_Q * DIM, spec);
         for (int h = 0; h < HEADS_Q; h++)
-            compare(lse + h * TOKENS_Q + cu_q[b], own_lse + h * queries, (size_t)queries, spec);
+            compare(lse + h * p->tokens_q + p->cu_q[b], own_lse + h * queries, (size_t)queries,
+                    spec);
     }
+}
+
+/* Rows behind the last sequence are as they were. */
+static void assert_untouched(const packing *p, const float *o, const float *lse)
+{
+    const int last = p->cu_q[p->sequences];
+    for (int e = last * HEADS_Q * DIM; e < TOKENS_Q * HEADS_Q * DIM; e++)
+        assert_true(o[e] == UNTOUCHED);
+    for (int h = 0; h < HEADS_Q; h++)
+        for (int t = last; t < p->tokens_q; t++)
+            assert_true(lse[h * p->tokens_q + t] == UNTOUCHED);
+}
+
+/* With cumulative lengths of 64 bits if @wide. False if the kernel cannot. */
+static bool try_set(heed_context *context, const char *kernel, const char *more, const packing *p,
+                    bool wide)
+{
+    static float o[TOKENS_Q * HEADS_Q * DIM], lse[HEADS_Q * TOKENS_Q];
+    char spec[160];
+    for (size_t e = 0; e < sizeof o / sizeof *o; e++)
+        o[e] = UNTOUCHED;
+    for (size_t e = 0; e < sizeof lse / sizeof *lse; e++)
+        lse[e] = UNTOUCHED;
+    snprintf(spec, sizeof spec, "b%d h%d/%d s%d/%d d%d f32 varlen=%d/%d%s %s", p->sequences,
+             HEADS_Q, HEADS_KV, p->seq_q, p->seq_k, DIM, p->tokens_q, p->tokens_k,
+             wide ? " cu_q=i64 cu_k=i64" : "", more);
+    if (!run(context, kernel, spec,
+             (heed_buffers){ .q = q,
+                             .k = k,
+                             .v = v,
+                             .o = o,
+                             .lse = lse,
+                             .cu_seqlens_q = wide ? (const void *)p->wide_q : p->cu_q,
+                             .cu_seqlens_k = wide ? (const void *)p->wide_k : p->cu_k }))
+        return false;
+    compare_each(context, kernel, more, p, o, lse);
+    assert_untouched(p, o, lse);
+    return true;
 }
 
 static void test_like_each_by_itself(void **state)
 {
-    static const char *const kernels[] = { "fwd_any_scalar_row", "fwd_any_avx2_tile",
-                                           "fwd_any_avx2_few" };
     const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 2 };
-    static float o[TOKENS_Q * HEADS_Q * DIM], lse[HEADS_Q * TOKENS_Q];
-    static int64_t wide_q[SEQUENCES + 1], wide_k[SEQUENCES + 1];
     heed_context *context;
+    size_t tried = 0;
     (void)state;
     fill(q, sizeof q / sizeof *q, 1);
     fill(k, sizeof k / sizeof *k, 2);
     fill(v, sizeof v / sizeof *v, 3);
-    for (int b = 0; b <= SEQUENCES; b++) {
-        wide_q[b] = cu_q[b];
-        wide_k[b] = cu_k[b];
-    }
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++) {
-            const bool wide = (i + n) % 2 == 1;
-            char spec[160];
-            for (size_t e = 0; e < sizeof o / sizeof *o; e++)
-                o[e] = UNTOUCHED;
-            for (size_t e = 0; e < sizeof lse / sizeof *lse; e++)
-                lse[e] = UNTOUCHED;
-            snprintf(spec, sizeof spec, "b%d h%d/%d s17/30 d%d f32 varlen=%d/%d%s %s", SEQUENCES,
-                     HEADS_Q, HEADS_KV, DIM, TOKENS_Q, TOKENS_K, wide ? " cu_q=i64 cu_k=i64" : "",
-                     words[i]);
-            run(context, kernels[n], spec,
-                (heed_buffers){ .q = q,
-                                .k = k,
-                                .v = v,
-                                .o = o,
-                                .lse = lse,
-                                .cu_seqlens_q = wide ? (const void *)wide_q : cu_q,
-                                .cu_seqlens_k = wide ? (const void *)wide_k : cu_k });
-            compare_each(context, kernels[n], words[i], o, lse);
-            for (size_t e = (size_t)cu_q[SEQUENCES] * HEADS_Q * DIM; e < sizeof o / sizeof *o; e++)
-                assert_true(o[e] == UNTOUCHED);
-            for (int h = 0; h < HEADS_Q; h++)
-                for (int t = cu_q[SEQUENCES]; t < TOKENS_Q; t++)
-                    assert_true(lse[h * TOKENS_Q + t] == UNTOUCHED);
-        }
+    for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
+        const packing p = pack(set);
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            for (size_t n = 0; heed_kernel_name(n); n++)
+                tried += try_set(context, heed_kernel_name(n), words[i], &p, (i + n) % 2 == 1);
+    }
+    assert_true(tried >= sizeof sets / sizeof *sets * (sizeof words / sizeof *words));
     heed_context_destroy(context);
 }
 

@@ -1,0 +1,61 @@
+"""FlashAttention-3's qv: logits of q k^T + qv v^T, one product of longer vectors.
+
+It is multi-head latent attention with its projections absorbed: k is the part of the keys that is
+rotated, v the latent vectors, which are keys as well. Vectors of v with k's behind them are the
+keys, and the values a part of them. Where a cache holds both in one tensor, nothing is copied.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+import torch
+from torch import Tensor
+
+from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
+
+DIM_MAX = 1024
+
+
+class Operands(NamedTuple):
+    """q, k and v for heed.attention(), with dim_v for a v of None, which is a part of k."""
+
+    q: Tensor
+    k: Tensor
+    v: Optional[Tensor]
+    dim_v: Optional[int]
+
+
+def _neighbours(first: Tensor, second: Tensor) -> Optional[Tensor]:
+    """A view of vectors of both, where each of the second begins behind that of the first."""
+    if first.stride() != second.stride() or first.dtype != second.dtype or not first.numel():
+        return None
+    if first.untyped_storage().data_ptr() != second.untyped_storage().data_ptr():
+        return None
+    if first.data_ptr() + first.shape[-1] * first.element_size() != second.data_ptr():
+        return None
+    dim = first.shape[-1] + second.shape[-1]
+    return first.as_strided((*first.shape[:-1], dim), first.stride())
+
+
+def join(q: Tensor, qv: Optional[Tensor], k: Tensor, v: Tensor) -> Operands:
+    """The operands of attention with longer vectors, or those that were given."""
+    if qv is None:
+        return Operands(q, k, v, None)
+    if not isinstance(qv, Tensor):
+        raise ArgumentTypeError(f"qv: {type(qv).__name__} is no torch.Tensor; pass one, or None")
+    wanted = (*q.shape[:-1], v.shape[-1])
+    if qv.shape != wanted:
+        raise InvalidError(f"qv: shape is {tuple(qv.shape)}; it must be {wanted}, with v's head dim")
+    if qv.dtype != q.dtype:
+        raise ArgumentTypeError(f"qv: dtype is {qv.dtype}, that of q {q.dtype}")
+    dim = q.shape[-1] + qv.shape[-1]
+    if dim > DIM_MAX:
+        raise UnsupportedError(f"qv: head dims of q and qv are {dim} together; the limit is {DIM_MAX}")
+    both = _neighbours(k, v)
+    if both is not None:
+        return Operands(torch.cat((q, qv), -1), both, v, None)
+    both = _neighbours(v, k)
+    if both is None:
+        both = torch.cat((v, k), -1)
+    return Operands(torch.cat((qv, q), -1), both, None, v.shape[-1])
