@@ -51,13 +51,13 @@
  *    and V is changed. So lengths count the new keys, and are append to seq_k. (The cache_seqlens
  *    of FlashAttention's flash_attn_with_kvcache do not: lengths = cache_seqlens + new keys.) Where
  *    V is shared there are new keys alone.
- *  - With rotary, the first rotary columns of a new key are rotated before it is written, by the
- *    cosines and sines of its position lengths[b] - append + n, and those of query i before it is
- *    looked at, by those of position i + lengths[b] - seq_q, 0 where that is negative, whatever the
- *    mask is; Q itself is not changed. Of columns a and b that belong together, pair c of the
- *    position, a becomes a cos - b sin and b becomes b cos + a sin: the exact value, rounded to
- *    float64, to float32 and to the type, on every backend to the same bits. Keys that are in the
- *    cache already are taken as they are.
+ *  - With rotary, the first rotary columns of a new key, where V is shared those behind V, are
+ *    rotated before it is written, by the cosines and sines of its position lengths[b] - append + n,
+ *    and those of query i before it is looked at, by those of position i + lengths[b] - seq_q, 0
+ *    where that is negative, whatever the mask is; Q itself is not changed. Of columns a and b that
+ *    belong together, pair c of the position, a becomes a cos - b sin and b becomes b cos + a sin:
+ *    the exact value, rounded to float64, to float32 and to the type, on every backend to the same
+ *    bits. Keys that are in the cache already are taken as they are.
  *  - A logit is made in this order, from t = scale * q.k: t = softcap * tanh(t / softcap);
  *    t + bias; t - slope * |p - j| (ALiBi); the expression score; then keys that are hidden are
  *    taken out: by the mask, by lengths, by starts (keys below the query's start, which must not
@@ -353,7 +353,8 @@ typedef struct heed_problem {
     heed_strides k_new; /* [batch, append, heads_kv, dim_qk] */
     heed_strides v_new; /* [batch, append, heads_kv, dim_v]; 0 where V is shared */
     int64_t rotary; /* columns of Q and of new keys that are rotated by their position: even, 2 to
-                       dim_qk; 0: none. Only with append, and not where queries are packed */
+                       dim_qk, where V is shared to dim_qk - dim_v; 0: none. Only with append, and
+                       not where queries are packed */
     int64_t interleaved; /* 1: column 2 i is rotated with 2 i + 1; 0: i with i + rotary / 2 */
     heed_operand rotary_cos; /* f32, f16 or bf16, along positions: [seq_k, rotary / 2], where there
                                 is a rotary embedding */
@@ -396,8 +397,8 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     shared        V is the first dim_v elements of the vectors of K
  *     table=b@B:0:0 the page table's batch stride, where it is not seq_k / N
  *     append=N      N new keys and values of each batch element are written to K and V first
- *     rotary=N      the first N columns of Q and of new keys are rotated by their position, in
- *                   halves; rotary=N:interleaved: in neighbours
+ *     rotary=N      N columns of Q and of new keys are rotated by their position, in halves;
+ *                   rotary=N:interleaved: in neighbours
  *     cos=T sin=T   the type of the cosines and sines of that, where it is not f32
  *     varlen=N/M    queries packed in N rows, keys in M, by cumulative lengths of type i32; 0: not
  *                   packed. varlen=N: both

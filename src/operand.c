@@ -400,10 +400,12 @@ static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
 {
     const heed_problem *p = problem;
     const heed_data cos = p->rotary_cos.type, sin = p->rotary_sin.type;
-    if (p->rotary < 0 || p->rotary > p->dim_qk || p->rotary % 2 != 0)
+    const int64_t most = p->dim_qk > heed_problem_turned(p) ? p->dim_qk - heed_problem_turned(p) : 0;
+    if (p->rotary < 0 || p->rotary > most || p->rotary % 2 != 0)
         return heed_fault_set(fault, HEED_PART_ROTARY,
-                              "rotary is %lld; it must be an even number, 0 to dim_qk, which is %lld",
-                              (long long)p->rotary, (long long)p->dim_qk);
+                              "rotary is %lld; it must be an even number, 0 to %lld, which is %s",
+                              (long long)p->rotary, (long long)most,
+                              p->shared ? "dim_qk - dim_v" : "dim_qk");
     if (p->interleaved != 0 && (p->interleaved != 1 || p->rotary == 0))
         return heed_fault_set(fault, HEED_PART_ROTARY,
                               "interleaved is %lld; it must be 0, or 1 where rotary is 2 or more",
@@ -419,8 +421,8 @@ static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
                               (long long)p->rotary, (long long)p->tokens_q);
     if (p->rotary == 0 && (cos != HEED_DATA_NONE || sin != HEED_DATA_NONE))
         return heed_fault_set(fault, cos ? HEED_PART_COS : HEED_PART_SIN,
-                              "rotary is 0; with %s it must be 2 to dim_qk, which is %lld",
-                              cos ? "rotary_cos" : "rotary_sin", (long long)p->dim_qk);
+                              "rotary is 0; with %s it must be 2 to %lld",
+                              cos ? "rotary_cos" : "rotary_sin", (long long)most);
     if (p->rotary > 0 && cos == HEED_DATA_NONE)
         return heed_fault_set(fault, HEED_PART_COS,
                               "rotary_cos.type is 0 (none); with rotary it must be 1 (f32), 2 (f16) "

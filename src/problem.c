@@ -106,6 +106,11 @@ bool heed_problem_writes(const heed_problem *problem, int role)
     return heed_roles[role].output || (problem->append > 0 && heed_roles[role].seq == HEED_PART_SEQ_K);
 }
 
+int64_t heed_problem_turned(const heed_problem *problem)
+{
+    return problem->shared ? problem->dim_v : 0;
+}
+
 int64_t heed_problem_tokens(const heed_problem *problem, int role)
 {
     return heed_roles[role].seq == HEED_PART_SEQ_K   ? problem->tokens_k

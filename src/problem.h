@@ -123,6 +123,9 @@ bool heed_problem_has(const heed_problem *problem, int role);
  * and V where new ones are appended. */
 bool heed_problem_writes(const heed_problem *problem, int role);
 
+/* heed_problem_turned() returns the first column of Q and of new keys that may be rotated. */
+int64_t heed_problem_turned(const heed_problem *problem);
+
 /* The sizes of a tensor, and its strides in the problem. */
 typedef struct heed_tensor {
     const heed_role_row *role;

@@ -37,20 +37,17 @@ static void write_vector(const append_job *job, void *to, const void *from, int6
                          const float *cos, const float *sin)
 {
     const heed_problem *p = job->problem;
-    const int64_t pairs = p->rotary / 2;
+    const int64_t pairs = p->rotary / 2, first = heed_problem_turned(p) * job->element;
     float row[HEED_DIM_MAX];
-    if (!cos) {
-        memcpy(to, from, (size_t)(dim * job->element));
+    memcpy(to, from, (size_t)(dim * job->element));
+    if (!cos)
         return;
-    }
-    heed_load_row(row, from, p->rotary, p->type);
+    heed_load_row(row, (const char *)from + first, p->rotary, p->type);
     for (int64_t c = 0; c < pairs; c++) {
         const int64_t a = p->interleaved ? 2 * c : c;
         rotate_pair(row, a, p->interleaved ? a + 1 : a + pairs, (double)cos[c], (double)sin[c]);
     }
-    heed_store_row(to, row, p->rotary, p->type);
-    memcpy((char *)to + p->rotary * job->element, (const char *)from + p->rotary * job->element,
-           (size_t)((dim - p->rotary) * job->element));
+    heed_store_row((char *)to + first, row, p->rotary, p->type);
 }
 
 /* The cosines or sines of @position, as float32. */

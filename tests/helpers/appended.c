@@ -116,7 +116,7 @@ static void turn(const appended *a, void *data, int64_t at, int64_t position)
 {
     const heed_problem *p = &a->problem;
     for (int64_t c = 0; c < p->rotary / 2; c++) {
-        int64_t first = at + (p->interleaved ? 2 * c : c);
+        int64_t first = at + (p->shared ? p->dim_v : 0) + (p->interleaved ? 2 * c : c);
         int64_t second = p->interleaved ? first + 1 : first + p->rotary / 2;
         double re = lab_data_get(p->rotary_cos.type, a->cos.data, position * (p->rotary / 2) + c);
         double im = lab_data_get(p->rotary_sin.type, a->sin.data, position * (p->rotary / 2) + c);

@@ -200,11 +200,12 @@ static const struct {
     { "b2 h1 s1/4 d4/2 f32 shared lengths append=1 v_new=8:4:4", "v_new strides are 8:4:4" },
     { "b2 h1 s1/4 d4 f32 lengths rotary=4", "rotary is 4 and append is 0" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=3", "rotary is 3; it must be an even number" },
-    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=6", "0 to dim_qk, which is 4" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=6", "0 to 4, which is dim_qk" },
+    { "b2 h1 s1/4 d6/4 f32 shared lengths append=1 rotary=4", "0 to 2, which is dim_qk - dim_v" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4:halves", "unexpected ':'" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 cos=bf16", "rotary_sin.type is 1 (f32)" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 cos=i32 sin=i32", "rotary_cos.type is 4 (i32)" },
-    { "b2 h1 s1/4 d4 f32 lengths append=1 cos=f32", "rotary is 0; with rotary_cos it must be 2" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 cos=f32", "rotary is 0; with rotary_cos it must be 2 to 4" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 varlen=2/0", "packed queries are not rotated" },
 };
 

@@ -156,9 +156,10 @@ static void random_append(source *s, heed_problem *p)
     p->k_new = random_input_strides(s, added, p->dim_qk);
     if (!p->shared)
         p->v_new = random_input_strides(s, added, p->dim_v);
-    if (p->dim_qk < 2 || below(s, 2))
+    const int64_t turned = p->dim_qk - (p->shared ? p->dim_v : 0);
+    if (turned < 2 || below(s, 2))
         return;
-    p->rotary = 2 * (1 + below(s, p->dim_qk / 2));
+    p->rotary = 2 * (1 + below(s, turned / 2));
     p->interleaved = below(s, 2);
     p->rotary_cos.type = p->rotary_sin.type = (heed_data)(HEED_DATA_F32 + below(s, 3));
     p->rotary_cos.along = p->rotary_sin.along = HEED_ALONG_POSITION;
