@@ -9,7 +9,7 @@ FlashAttention-2 and of hopper/ (FlashAttention-3).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
@@ -89,9 +89,11 @@ def attend(
     starts: Optional[Tensor] = None,
     table: Optional[Tensor] = None,
     out: Optional[Tensor] = None,
+    new: Optional[Dict[str, Any]] = None,
 ) -> Tuple[Tensor, Optional[Tensor]]:
     """O (batch, queries, heads, dim of v), and the LSE (batch, heads, queries) if it is wanted.
-    With a page table k and v are pools of pages."""
+    With a page table k and v are pools of pages. @new are attention()'s words of new keys, which
+    lengths count."""
     window = _window(words)
     slopes = words.slopes
     if slopes is not None:
@@ -117,6 +119,7 @@ def attend(
         table=table,
         return_lse=want_lse,
         out=out,
+        **(new or {}),
     )
     if not want_lse:
         return found, None
@@ -354,6 +357,45 @@ def _check_pages(name: str, table: Tensor, lengths: Optional[Tensor], pool: Tens
         )
 
 
+def _turns(q: Tensor, new: int, cache: Cache, words: Words, keys: int) -> Optional[Dict[str, Any]]:
+    """attention()'s words of the rotary embedding; None: heed's is at other positions, or reads
+    other layouts."""
+    cos, sin = cache.rotary_cos, cache.rotary_sin
+    if cos is None or sin is None:
+        return {}
+    local = words.causal or _window(words) != (None, None)
+    if cache.rotary_seqlens is not None or new != q.shape[1] or not (local or new == 1):
+        return None
+    types = (torch.float32, torch.float16, torch.bfloat16)
+    for x in (cos, sin):
+        if x.dim() != 2 or x.shape[0] < keys or not x.is_contiguous() or x.dtype not in types:
+            return None
+    if cos.shape[1] != sin.shape[1] or cos.dtype != sin.dtype or 2 * cos.shape[1] > q.shape[-1]:
+        return None
+    return {"rotary_cos": cos, "rotary_sin": sin, "rotary_interleaved": cache.rotary_interleaved}
+
+
+def _new_words(
+    q: Tensor,
+    caches: Tuple[Tensor, Tensor],
+    added: Tuple[Tensor, Tensor],
+    cache: Cache,
+    words: Words,
+    keys: int,
+) -> Optional[Dict[str, Any]]:
+    """attention()'s words by which heed stores new keys itself; None: torch has to."""
+    if cache.batch_idx is not None or not q.numel():
+        return None
+    for x, own in zip(caches, added):
+        spread = any(n > 1 and step == 0 for n, step in zip(x.shape, x.stride()))
+        if spread or not own.numel() or not q.dtype == x.dtype == own.dtype:
+            return None
+        if own.shape[0] != q.shape[0] or own.shape[2:] != x.shape[2:]:
+            return None
+    turns = _turns(q, added[0].shape[1], cache, words, keys)
+    return None if turns is None else {"k_new": added[0], "v_new": added[1], **turns}
+
+
 def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optional[Tensor]:
     given = cache.seqlens
     if given is None:
@@ -371,6 +413,23 @@ def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optio
     return given.to(torch.int32)
 
 
+def _rotate_both(
+    q: Tensor, k: Tensor, lengths: Tensor, cache: Cache, words: Words
+) -> Tuple[Tensor, Tensor]:
+    """Queries and new keys, rotated if that is asked for."""
+    if cache.rotary_cos is None or cache.rotary_sin is None:
+        return q, k
+    turn, new = (cache.rotary_cos, cache.rotary_sin), k.shape[1]
+    begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
+    places = begin.view(-1, 1) + torch.arange(max(new, q.shape[1]), device=q.device)
+    local = words.causal or _window(words) != (None, None)
+    own = places[:, : q.shape[1]] if local else begin.view(-1, 1).expand(-1, q.shape[1])
+    return (
+        rotate(q, *turn, own, cache.rotary_interleaved),
+        rotate(k, *turn, places[:, :new], cache.rotary_interleaved),
+    )
+
+
 def attend_cache(
     q: Any,
     k_cache: Any,
@@ -382,7 +441,8 @@ def attend_cache(
     *,
     want_lse: bool,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, in place, and attends."""
+    """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, in place, and attends; all
+    by heed where it can, else torch stores them first."""
     q = tensor("q", q, 4)
     for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
         if tensor(name, x, 4) is not x:
@@ -397,7 +457,8 @@ def attend_cache(
     if cache.rotary_cos is not None or cache.rotary_sin is not None:
         if k is None or cache.rotary_cos is None or cache.rotary_sin is None:
             raise InvalidError("rotary_cos: pass rotary_cos, rotary_sin, k and v together")
-    starts = cache.leftpad
+    starts, native = cache.leftpad, None
+    at: Optional[Tensor] = None  # where torch is to store new keys
     if k is not None:
         k, v = tensor("k", k, 4), tensor("v", v, 4)
         if lengths is None:
@@ -407,20 +468,14 @@ def attend_cache(
             raise InvalidError(
                 f"k: {new} new keys after {int(lengths.max())} are beyond the cache's {keys}"
             )
-        at = lengths.view(-1, 1) + torch.arange(new, device=q.device)
-        if cache.rotary_cos is not None and cache.rotary_sin is not None:
-            turn = (cache.rotary_cos, cache.rotary_sin)
-            begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
-            steps = torch.arange(max(new, q.shape[1]), device=q.device)
-            places = begin.view(-1, 1) + steps
-            local = words.causal or _window(words) != (None, None)
-            own = places[:, : q.shape[1]] if local else begin.view(-1, 1).expand(-1, q.shape[1])
-            k = rotate(k, *turn, places[:, :new], cache.rotary_interleaved)
-            q = rotate(q, *turn, own, cache.rotary_interleaved)
+        native = _new_words(q, (k_cache, v_cache), (k, v), cache, words, keys)
+        if native is None:
+            at = lengths.view(-1, 1) + torch.arange(new, device=q.device)
+            q, k = _rotate_both(q, k, lengths, cache, words)
         lengths = (lengths + new).clamp(max=keys)
     if table is not None and not q.is_cuda:
         _check_pages(cache.table_name, table, lengths, k_cache)
-    if k is not None:
+    if at is not None:
         rows = torch.arange(batch, device=q.device) if batches is None else batches
         _store(k_cache, k, rows, at, table)
         _store(v_cache, v, rows, at, table)
@@ -432,5 +487,13 @@ def attend_cache(
         starts = starts.to(torch.int32).view(-1, 1).expand(-1, q.shape[1])
         starts = starts.contiguous()
     return attend(
-        q, k_cache, v_cache, words, want_lse=want_lse, lengths=lengths, starts=starts, table=table
+        q,
+        k_cache,
+        v_cache,
+        words,
+        want_lse=want_lse,
+        lengths=lengths,
+        starts=starts,
+        table=table,
+        new=native,
     )
