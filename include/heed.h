@@ -52,12 +52,13 @@
  *    of FlashAttention's flash_attn_with_kvcache do not: lengths = cache_seqlens + new keys.) Where
  *    V is shared there are new keys alone.
  *  - With rotary, the first rotary columns of a new key, where V is shared those behind V, are
- *    rotated before it is written, by the cosines and sines of its position lengths[b] - append + n,
- *    and those of query i before it is looked at, by those of position i + lengths[b] - seq_q, 0
- *    where that is negative, whatever the mask is; Q itself is not changed. Of columns a and b that
- *    belong together, pair c of the position, a becomes a cos - b sin and b becomes b cos + a sin:
- *    the exact value, rounded to float64, to float32 and to the type, on every backend to the same
- *    bits. Keys that are in the cache already are taken as they are.
+ *    rotated before it is written, by the cosines and sines of its position, which for the n-th one
+ *    is lengths[b] - append + n, and those of query i before it is looked at, by those of position
+ *    i + lengths[b] - seq_q, 0 where that is negative, whatever the mask is; Q itself is not
+ *    changed. Of columns a and b that belong together, pair c of the position, a becomes
+ *    a cos - b sin and b becomes b cos + a sin: the exact value, rounded to float64, to float32 and
+ *    to the type, on every backend to the same bits. Keys that are in the cache already are taken
+ *    as they are.
  *  - A logit is made in this order, from t = scale * q.k: t = softcap * tanh(t / softcap);
  *    t + bias; t - slope * |p - j| (ALiBi); the expression score; then keys that are hidden are
  *    taken out: by the mask, by lengths, by starts (keys below the query's start, which must not
@@ -258,7 +259,7 @@ enum {
     HEED_ALONG_HEAD = 2,
     HEED_ALONG_QUERY = 4,
     HEED_ALONG_KEY = 8,
-    HEED_ALONG_PAGE = 16,    /* seq_k / page of them; of the page table alone */
+    HEED_ALONG_PAGE = 16,     /* seq_k / page of them; of the page table alone */
     HEED_ALONG_SEQUENCE = 32, /* batch + 1 of them; of cumulative lengths alone */
     HEED_ALONG_POSITION = 64  /* seq_k of them, of rotary / 2 elements each; of the cosines and
                                  sines of rotary embeddings alone */
@@ -344,18 +345,18 @@ typedef struct heed_problem {
                                   sums of the queries of the first sequences, which do not
                                   decrease; the last is up to tokens_q: the caller's duty */
     heed_operand cu_seqlens_k; /* of keys, likewise */
-    int64_t shared;     /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
-                           or less; its strides are 0 or K's, its address is NULL or K's. 0: it
-                           is a tensor of its own */
-    int64_t append;     /* new keys of each batch element, 1 to seq_k, which an execution writes to K
-                           and V; 0: none. Needs lengths; keys are not packed then, and no two
-                           elements of K or V share an address */
+    int64_t shared; /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
+                       or less; its strides are 0 or K's, its address is NULL or K's. 0: it
+                       is a tensor of its own */
+    int64_t append; /* new keys of each batch element, 1 to seq_k, which an execution writes to K
+                       and V; 0: none. Needs lengths; keys are not packed then, and no two
+                       elements of K or V share an address */
     heed_strides k_new; /* [batch, append, heads_kv, dim_qk] */
     heed_strides v_new; /* [batch, append, heads_kv, dim_v]; 0 where V is shared */
     int64_t rotary; /* columns of Q and of new keys that are rotated by their position: even, 2 to
                        dim_qk, where V is shared to dim_qk - dim_v; 0: none. Only with append, and
                        not where queries are packed */
-    int64_t interleaved; /* 1: column 2 i is rotated with 2 i + 1; 0: i with i + rotary / 2 */
+    int64_t interleaved;     /* 1: column 2 i is rotated with 2 i + 1; 0: i with i + rotary / 2 */
     heed_operand rotary_cos; /* f32, f16 or bf16, along positions: [seq_k, rotary / 2], where there
                                 is a rotary embedding */
     heed_operand rotary_sin; /* likewise, of the same type */

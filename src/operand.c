@@ -400,7 +400,8 @@ static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
 {
     const heed_problem *p = problem;
     const heed_data cos = p->rotary_cos.type, sin = p->rotary_sin.type;
-    const int64_t most = p->dim_qk > heed_problem_turned(p) ? p->dim_qk - heed_problem_turned(p) : 0;
+    const int64_t most = p->dim_qk > heed_problem_turned(p) ? p->dim_qk - heed_problem_turned(p)
+                                                            : 0;
     if (p->rotary < 0 || p->rotary > most || p->rotary % 2 != 0)
         return heed_fault_set(fault, HEED_PART_ROTARY,
                               "rotary is %lld; it must be an even number, 0 to %lld, which is %s",
@@ -415,18 +416,20 @@ static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
                               "rotary is %lld and append is 0; without new keys rotary must be 0",
                               (long long)p->rotary);
     if (p->rotary > 0 && p->tokens_q > 0)
-        return heed_fault_set(fault, HEED_PART_ROTARY,
-                              "rotary is %lld and tokens_q is %lld; packed queries are not rotated: "
-                              "one of them must be 0",
-                              (long long)p->rotary, (long long)p->tokens_q);
+        return heed_fault_set(
+            fault, HEED_PART_ROTARY,
+            "rotary is %lld and tokens_q is %lld; packed queries are not rotated: "
+            "one of them must be 0",
+            (long long)p->rotary, (long long)p->tokens_q);
     if (p->rotary == 0 && (cos != HEED_DATA_NONE || sin != HEED_DATA_NONE))
         return heed_fault_set(fault, cos ? HEED_PART_COS : HEED_PART_SIN,
                               "rotary is 0; with %s it must be 2 to %lld",
                               cos ? "rotary_cos" : "rotary_sin", (long long)most);
     if (p->rotary > 0 && cos == HEED_DATA_NONE)
-        return heed_fault_set(fault, HEED_PART_COS,
-                              "rotary_cos.type is 0 (none); with rotary it must be 1 (f32), 2 (f16) "
-                              "or 3 (bf16)");
+        return heed_fault_set(
+            fault, HEED_PART_COS,
+            "rotary_cos.type is 0 (none); with rotary it must be 1 (f32), 2 (f16) "
+            "or 3 (bf16)");
     if (cos != sin)
         return heed_fault_set(fault, HEED_PART_SIN,
                               "rotary_sin.type is %d (%s); it must be that of rotary_cos, %d (%s)",
@@ -436,8 +439,8 @@ static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
 
 bool heed_operands_fault(const heed_problem *problem, heed_fault *fault)
 {
-    if (pages_fault(problem, fault) || varlen_fault(problem, fault) || append_fault(problem, fault) ||
-        rotary_fault(problem, fault))
+    if (pages_fault(problem, fault) || varlen_fault(problem, fault) ||
+        append_fault(problem, fault) || rotary_fault(problem, fault))
         return true;
     for (int i = 0; i < HEED_OPERANDS; i++)
         if (operand_fault(problem, &heed_operand_rows[i], heed_problem_operand(problem, i), fault))

@@ -35,7 +35,7 @@ enum {
 };
 extern const heed_operand_row heed_operand_rows[HEED_OPERANDS];
 
-/* Dimensions of operands of which the type alone can be said: they have no others, and no gaps. */
+/* Dimensions of operands that have no others, and no gaps: a spec says their type alone. */
 #define HEED_ALONG_ALONE (HEED_ALONG_SEQUENCE | HEED_ALONG_POSITION)
 
 /* The address of an operand in the caller's buffers. */

@@ -1,5 +1,5 @@
 /*
- * problem.c - what a problem is: its limits, its normal form, and how much work it stands for
+ * problem.c - what a problem is: its limits and its normal form
  */
 #include <math.h>
 #include <stdarg.h>
@@ -103,7 +103,8 @@ bool heed_problem_has(const heed_problem *problem, int role)
 
 bool heed_problem_writes(const heed_problem *problem, int role)
 {
-    return heed_roles[role].output || (problem->append > 0 && heed_roles[role].seq == HEED_PART_SEQ_K);
+    return heed_roles[role].output ||
+           (problem->append > 0 && heed_roles[role].seq == HEED_PART_SEQ_K);
 }
 
 int64_t heed_problem_turned(const heed_problem *problem)
@@ -458,11 +459,10 @@ static bool absent_fault(const heed_tensor *tensor, heed_part part, heed_fault *
 {
     if (strides_zero(tensor->strides))
         return false;
-    return heed_fault_set(fault, part,
-                          "%s strides are %lld:%lld:%lld; they must be 0 where the problem has no %s",
-                          tensor->role->name, (long long)tensor->strides.batch,
-                          (long long)tensor->strides.seq, (long long)tensor->strides.head,
-                          tensor->role->name);
+    return heed_fault_set(
+        fault, part, "%s strides are %lld:%lld:%lld; they must be 0 where the problem has no %s",
+        tensor->role->name, (long long)tensor->strides.batch, (long long)tensor->strides.seq,
+        (long long)tensor->strides.head, tensor->role->name);
 }
 
 bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
@@ -557,64 +557,4 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
            a->page == b->page && a->pages == b->pages && a->tokens_q == b->tokens_q &&
            a->tokens_k == b->tokens_k && a->shared == b->shared && a->rotary == b->rotary &&
            a->interleaved == b->interleaved && heed_operands_equal(a, b);
-}
-
-/* -------------------------------------------------------------------------- */
-/* Amount of work                                                             */
-/* -------------------------------------------------------------------------- */
-
-heed_problem heed_problem_typical(const heed_problem *problem)
-{
-    heed_problem typical = *problem;
-    if (problem->tokens_q > 0)
-        typical.seq_q = heed_div_up(problem->tokens_q, problem->batch);
-    if (problem->tokens_k > 0)
-        typical.seq_k = heed_div_up(problem->tokens_k, problem->batch);
-    if (problem->tokens_k > 0) /* that the lengths differ is still to be known */
-        typical.lengths = (heed_operand){ HEED_DATA_I32, HEED_ALONG_BATCH, { .batch = 1 } };
-    if (problem->page > 0 && heed_problem_varies_k(problem))
-        typical.pages = 0; /* as many as the longest ones need */
-    typical.tokens_q = typical.tokens_k = 0;
-    typical.cu_seqlens_q = typical.cu_seqlens_k = (heed_operand){ .type = HEED_DATA_NONE };
-    return typical;
-}
-
-double heed_problem_flops(const heed_problem *caller)
-{
-    heed_problem own;
-    if (heed_problem_read(&own, caller) != HEED_OK)
-        return 0;
-    const heed_problem typical = heed_problem_typical(&own), *problem = &typical;
-    double heads = (double)problem->batch * (double)problem->heads_q;
-    double per_pair = 2.0 * (double)(problem->dim_qk + problem->dim_v);
-    return heads * per_pair * (double)heed_problem_pairs(problem);
-}
-
-/* The share of a pool's pages that the keys may be in, 1 of other tensors. */
-static double used_pages(const heed_problem *problem, const heed_tensor *tensor)
-{
-    double needed = (double)problem->batch * (double)problem->seq_k;
-    double there = (double)tensor->batch * (double)tensor->seq;
-    bool paged = problem->page > 0 && tensor->role->seq == HEED_PART_SEQ_K;
-    return paged && needed < there ? needed / there : 1;
-}
-
-double heed_problem_bytes(const heed_problem *caller)
-{
-    heed_problem own, *problem = &own;
-    if (heed_problem_read(&own, caller) != HEED_OK)
-        return 0;
-    double elements = 0;
-    for (int i = 0; i < HEED_ALL_TENSORS; i++) {
-        heed_tensor tensor = heed_problem_tensor(problem, i);
-        heed_strides strides = heed_strides_normal(&tensor, tensor.strides);
-        bool part = (i == HEED_ROLE_V && problem->shared) || !heed_problem_has(problem, i);
-        double distinct = part ? 0 : (double)tensor.dim;
-        distinct *= strides.batch == 0 ? 1.0 : (double)tensor.batch;
-        distinct *= strides.seq == 0 ? 1.0 : (double)tensor.seq;
-        distinct *= used_pages(problem, &tensor);
-        distinct *= strides.head == 0 ? 1.0 : (double)tensor.heads;
-        elements += distinct;
-    }
-    return elements * (double)heed_type_size(problem->type) + heed_operands_bytes(problem);
 }

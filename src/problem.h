@@ -119,8 +119,8 @@ void heed_buffer_set(heed_buffers *buffers, heed_role role, void *address);
 /* heed_problem_has() says whether @problem has the tensor @role. */
 bool heed_problem_has(const heed_problem *problem, int role);
 
-/* heed_problem_writes() says whether an execution writes to the tensor @role: to an output, and to K
- * and V where new ones are appended. */
+/* heed_problem_writes() says whether an execution writes to the tensor @role: to an output, and to
+ * K and V where new ones are appended. */
 bool heed_problem_writes(const heed_problem *problem, int role);
 
 /* heed_problem_turned() returns the first column of Q and of new keys that may be rotated. */

@@ -245,9 +245,9 @@ static heed_status check_problem(const heed_parser *p)
 {
     static const struct {
         heed_part part, of; /* the word that gives a part which may have none of its own */
-    } before[] = { { HEED_PART_TABLE, HEED_PART_PAGE },     { HEED_PART_CU_Q, HEED_PART_VARLEN },
-                   { HEED_PART_CU_K, HEED_PART_VARLEN },    { HEED_PART_COS, HEED_PART_ROTARY },
-                   { HEED_PART_SIN, HEED_PART_ROTARY },     { HEED_PART_K_NEW, HEED_PART_APPEND },
+    } before[] = { { HEED_PART_TABLE, HEED_PART_PAGE },  { HEED_PART_CU_Q, HEED_PART_VARLEN },
+                   { HEED_PART_CU_K, HEED_PART_VARLEN }, { HEED_PART_COS, HEED_PART_ROTARY },
+                   { HEED_PART_SIN, HEED_PART_ROTARY },  { HEED_PART_K_NEW, HEED_PART_APPEND },
                    { HEED_PART_V_NEW, HEED_PART_APPEND } };
     heed_fault fault;
     if (!heed_problem_find_fault(&p->problem, &fault))

@@ -132,9 +132,9 @@ lab_view lab_view_of(const heed_problem *problem, lab_role role)
 {
     const heed_problem *p = problem;
     const heed_operand *const operands[LAB_ARRAYS] = {
-        [LAB_BIAS] = &p->bias,     [LAB_SLOPES] = &p->slopes,     [LAB_SINKS] = &p->sinks,
-        [LAB_STARTS] = &p->starts, [LAB_SHOWN] = &p->shown,       [LAB_LENGTHS] = &p->lengths,
-        [LAB_TABLE] = &p->table,   [LAB_CU_Q] = &p->cu_seqlens_q, [LAB_CU_K] = &p->cu_seqlens_k,
+        [LAB_BIAS] = &p->bias,      [LAB_SLOPES] = &p->slopes,     [LAB_SINKS] = &p->sinks,
+        [LAB_STARTS] = &p->starts,  [LAB_SHOWN] = &p->shown,       [LAB_LENGTHS] = &p->lengths,
+        [LAB_TABLE] = &p->table,    [LAB_CU_Q] = &p->cu_seqlens_q, [LAB_CU_K] = &p->cu_seqlens_k,
         [LAB_COS] = &p->rotary_cos, [LAB_SIN] = &p->rotary_sin
     };
     if (role < LAB_VECTORS || role == LAB_O)

@@ -52,8 +52,8 @@ void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, int
 /* Where new ones of K or V are, and where they belong. */
 typedef struct places {
     lab_view cache, added;
-    unsigned char *data;        /* of the cache */
-    const unsigned char *from;  /* of the new ones */
+    unsigned char *data;       /* of the cache */
+    const unsigned char *from; /* of the new ones */
 } places;
 
 static places places_of(const heed_problem *problem, const heed_buffers *data, lab_role role)

@@ -315,8 +315,8 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
         lab_verdict_skip(verdict, "%s do not move with the logits",
                          problem->rotary         ? "rotated columns"
                          : problem->softcap != 0 ? "capped logits"
-                         : problem->score[0]   ? "values of score"
-                                               : "sinks");
+                         : problem->score[0]     ? "values of score"
+                                                 : "sinks");
         return;
     }
     if (!lab_variant_splits(&q->view, false) || !lab_variant_splits(&k->view, false)) {

@@ -307,8 +307,7 @@ int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TO
     uint64_t stream = lab_random_stream(seed, (uint64_t)sample->calls);
     int64_t i = lab_random_below(stream, 0, sample->base->count);
     bool values = sample->problem.accumulate == HEED_ACC_F16 || sample->problem.rotary > 0 ||
-                  lab_append_repeats(&sample->problem) ||
-                  !lab_adds_to_logits(&sample->problem);
+                  lab_append_repeats(&sample->problem) || !lab_adds_to_logits(&sample->problem);
     size_t kind = values ? 0 : (size_t)(sample->calls % (int64_t)KINDS);
     int count = lab_sample_restore(sample, touches);
     change it;

@@ -326,7 +326,7 @@ def _fill_new(
     layout: Tuple[int, int, int],
     interleaved: bool,
 ) -> Dict[str, View]:
-    """What is appended, and how it is rotated. Returns the other operands."""
+    """Fill in new keys and their rotation. Returns the other operands."""
     rest = dict(operands)
     new: Dict[str, View] = {x: rest.pop(x) for x in ("k_new", "v_new") if x in rest}
     turns: Dict[str, View] = {x: rest.pop(x) for x in ("rotary_cos", "rotary_sin") if x in rest}

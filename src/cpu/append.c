@@ -54,9 +54,9 @@ static void write_vector(const append_job *job, void *to, const void *from, int6
 static void load_turns(float *to, const heed_problem *p, const heed_operand *operand,
                        const void *data, int64_t position)
 {
-    static const heed_type types[] = { [HEED_DATA_F32] = HEED_F32,
-                                       [HEED_DATA_F16] = HEED_F16,
-                                       [HEED_DATA_BF16] = HEED_BF16 };
+    static const heed_type types[] = {
+        [HEED_DATA_F32] = HEED_F32, [HEED_DATA_F16] = HEED_F16, [HEED_DATA_BF16] = HEED_BF16
+    };
     const heed_type type = types[operand->type];
     const int64_t pairs = p->rotary / 2;
     const size_t at = (size_t)(position * pairs) * heed_type_size(type);

@@ -110,7 +110,8 @@ unsigned heed_cuda_append_grid(const heed_cuda_append_args *args)
 static bool are_multiples(const heed_problem *p, int64_t unit)
 {
     const heed_problem rest = heed_append_rest(p);
-    const heed_strides *const all[] = { &p->k,     &p->k_new,
+    const heed_strides *const all[] = { &p->k,
+                                        &p->k_new,
                                         p->shared ? &p->k : &p->v,
                                         p->shared ? &p->k : &p->v_new,
                                         p->rotary > 0 ? &p->q : &p->k,

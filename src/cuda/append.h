@@ -13,8 +13,8 @@
 int heed_cuda_append_defines(const heed_problem *problem, heed_define defines[HEED_APPEND_DEFINES]);
 
 /* heed_cuda_append_fill() writes all arguments but the addresses, which heed_cuda_append_place()
- * writes; @queries is where rotated ones go, or NULL. HEED_ERR_UNSUPPORTED for more vectors than can
- * be counted. heed_cuda_append_grid() returns the blocks of the launch. */
+ * writes; @queries is where rotated ones go, or NULL. HEED_ERR_UNSUPPORTED for more vectors than
+ * can be counted. heed_cuda_append_grid() returns the blocks of the launch. */
 heed_status heed_cuda_append_fill(heed_cuda_append_args *args, const heed_problem *problem);
 void heed_cuda_append_place(heed_cuda_append_args *args, const heed_problem *problem,
                             const heed_buffers *buffers, void *queries);

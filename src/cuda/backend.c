@@ -57,8 +57,8 @@ static heed_cuda_cut cut_of(const heed_kernel *kernel, const heed_problem *probl
     return code->cut(problem, config);
 }
 
-/* Rows of the partial results of a launch, of all splits: each batch element has places for the most
- * rows where keys are spread (spread.cuh), else packed sequences have as many as there are. */
+/* Rows of the partial results of a launch, of all splits: each batch element has places for the
+ * most rows where keys are spread (spread.cuh), else packed sequences have as many as there are. */
 static int64_t part_rows(const heed_problem *problem, const heed_launch_facts *launch)
 {
     bool packed = problem->tokens_q > 0 && !launch->spread;
@@ -442,7 +442,8 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
         args.arrived = arrived;
     }
     if (what->list) {
-        size_t parts = args.splits.value > 1 ? (size_t)(made->parts * (plan->problem.dim_v + 1)) : 0;
+        size_t parts = args.splits.value > 1 ? (size_t)(made->parts * (plan->problem.dim_v + 1))
+                                             : 0;
         args.changes.lists = (unsigned *)((float *)buffers->workspace + parts);
         heed_status status = start_list(plan, what, &args, buffers->stream);
         if (status != HEED_OK)

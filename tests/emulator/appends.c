@@ -9,7 +9,13 @@ extern const emulated_append append_f32, append_f16, append_bf16, append_f32_hal
     append_f32_neighbours, append_f16_halves, append_bf16_neighbours, append_bf16_halves_f32;
 
 const emulated_append *const emulated_appends[] = {
-    &append_f32,        &append_f16,           &append_bf16,
-    &append_f32_halves, &append_f32_neighbours, &append_f16_halves,
-    &append_bf16_neighbours, &append_bf16_halves_f32, NULL,
+    &append_f32,
+    &append_f16,
+    &append_bf16,
+    &append_f32_halves,
+    &append_f32_neighbours,
+    &append_f16_halves,
+    &append_bf16_neighbours,
+    &append_bf16_halves_f32,
+    NULL,
 };

@@ -52,8 +52,7 @@ static int64_t plain_at(const appended *a, int role, int64_t batch, int64_t i, i
 static void fill(const appended *a, void *data, int64_t at, int64_t dim, uint64_t seed)
 {
     for (int64_t c = 0; c < dim; c++)
-        lab_element_set(a->problem.type, data, at + c,
-                        lab_random_normal(seed, (uint64_t)(at + c)));
+        lab_element_set(a->problem.type, data, at + c, lab_random_normal(seed, (uint64_t)(at + c)));
 }
 
 static void fill_plain(appended *a, int role)
@@ -251,7 +250,8 @@ bool appended_is_done(const appended *a)
     bool done = true;
     for (int role = HEED_ROLE_K; role <= HEED_ROLE_V; role++)
         if (!is_part(a, role))
-            done = done && memcmp(a->tensors[role].data, a->after[role], a->tensors[role].size) == 0;
+            done = done &&
+                   memcmp(a->tensors[role].data, a->after[role], a->tensors[role].size) == 0;
     return done;
 }
 

@@ -11,9 +11,9 @@
 #include "problem.h"
 
 typedef struct appended {
-    heed_problem problem;              /* with new keys */
-    heed_problem rest;                 /* the same once they are in place */
-    lab_region tensors[HEED_ALL_TENSORS]; /* those that there are; O is rubbish */
+    heed_problem problem;                 /* with new keys */
+    heed_problem rest;                    /* the same once they are in place */
+    lab_region tensors[HEED_ALL_TENSORS]; /* absent ones are zeroed; O is rubbish */
     lab_region lengths, table, cos, sin;
     void *after[HEED_TENSORS]; /* Q rotated, K and V with what is new, where they are inputs */
 } appended;

@@ -179,8 +179,7 @@ static void test_bad_buffers(void **state)
     buffers.workspace_size++;
     ((int32_t *)(void *)a.lengths.data)[1] = 2;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
-    assert_string_equal(heed_message(),
-                        "lengths[1] is 2; it must be 3 to 40: it counts new keys");
+    assert_string_equal(heed_message(), "lengths[1] is 2; it must be 3 to 40: it counts new keys");
     free(buffers.workspace);
     heed_plan_destroy(plan);
     appended_destroy(&a);
@@ -205,7 +204,8 @@ static const struct {
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4:halves", "unexpected ':'" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 cos=bf16", "rotary_sin.type is 1 (f32)" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 cos=i32 sin=i32", "rotary_cos.type is 4 (i32)" },
-    { "b2 h1 s1/4 d4 f32 lengths append=1 cos=f32", "rotary is 0; with rotary_cos it must be 2 to 4" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 cos=f32",
+      "rotary is 0; with rotary_cos it must be 2 to 4" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 varlen=2/0", "packed queries are not rotated" },
 };
 

@@ -86,7 +86,7 @@ static void stale_row(const heed_problem *problem, const heed_buffers *buffers)
     attend(problem, buffers);
 }
 
-/* Angles of the position @later, of which there are as many. */
+/* Angles of the position that is @later behind the right one, and at the end the first ones. */
 static heed_buffers turned_by(const heed_problem *problem, const heed_buffers *buffers,
                               int64_t later, void *copies[2])
 {

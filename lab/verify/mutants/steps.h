@@ -87,7 +87,7 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
 void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers,
                     mutant_row_fn *row_of);
 
-/* What is left to compute once new keys and values are in place, with rotated queries: @queries is
+/* The problem that remains once new keys and values are in place, with rotated queries: @queries is
  * to be freed. */
 typedef struct mutant_rest {
     heed_problem problem;

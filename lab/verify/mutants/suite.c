@@ -13,9 +13,9 @@
 #include "commit.h" /* made by the build: HEED_GATES */
 
 static const lab_mutant *const tables[] = {
-    lab_mutants_keys,   lab_mutants_logits,  lab_mutants_operands, lab_mutants_append,
+    lab_mutants_keys,    lab_mutants_logits, lab_mutants_operands, lab_mutants_append,
     lab_mutants_softmax, lab_mutants_output, lab_mutants_memory,   lab_mutants_rows,
-    lab_mutants_values, lab_mutants_cheats,
+    lab_mutants_values,  lab_mutants_cheats,
 };
 
 /* Problems for controls: tails, groups, masks, empty rows, gaps, other orders, and what permits

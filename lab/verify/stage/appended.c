@@ -30,8 +30,8 @@ static bool block_misses(const lab_block *block, const lab_block *expected, cons
             c++;
         if (c == view->dim)
             continue;
-        snprintf(text, size, "%s has %g, not %g: batch %lld, head %lld, key %lld, column %lld", name,
-                 lab_element_get(view->type, block->region.data, first + c),
+        snprintf(text, size, "%s has %g, not %g: batch %lld, head %lld, key %lld, column %lld",
+                 name, lab_element_get(view->type, block->region.data, first + c),
                  lab_element_get(view->type, expected->region.data, first + c),
                  (long long)(n / view->seq / view->heads), (long long)(n / view->seq % view->heads),
                  (long long)(n % view->seq), (long long)c);

@@ -187,7 +187,7 @@ HEED_DEVICE i64 in_cache(const heed_cuda_append_args *args, const heed_cuda_stri
     return at_strides(s, (i32)number, j - page * args->page.value, head);
 }
 
-/* What vector number @vector of new keys or of values is. */
+/* A new key, or the value of one. */
 typedef struct new_vector {
     u32 batch, head, n;
     u32 position;

@@ -162,11 +162,11 @@ static void test_every_kind_of_damage_is_noticed(void **state)
     for (int block = 0; block < LAB_BLOCKS; block++) {
         char name[32];
         const bool packs = block == LAB_CU_Q || block == LAB_CU_K;
-        const bool new = block >= LAB_COS && block <= LAB_V_NEW;
-        const char *spec = new                                          ? appends
-                           : packs                                      ? packed
-                           : block >= LAB_VECTORS && block < LAB_INPUTS ? operands
-                                                                        : specs[1];
+        const bool new = block >= LAB_COS &&block <= LAB_V_NEW;
+        const char *spec = new                                         ? appends
+                           : packs                                     ? packed
+                           : block >= LAB_VECTORS &&block < LAB_INPUTS ? operands
+                                                                       : specs[1];
         snprintf(name, sizeof name, "%s: ", lab_block_name(block));
         assert_noticed(spec, LAB_EDGE_START, block, 0, true, name);
         assert_noticed(spec, LAB_EDGE_START, block, 200, true, name);
@@ -334,7 +334,8 @@ static void test_the_cache_is_watched(void **state)
         assert_false(lab_stage_misses(&s.stage, &s.values, text, sizeof text));
         lab_view v = lab_view_of(&s.problem, LAB_V);
         lab_view_bind(&v, &s.problem, s.buffers.table);
-        const int64_t key = lab_append_first(&s.problem, &s.buffers, 1) + (damage < 2 ? damage : -1);
+        const int64_t key = lab_append_first(&s.problem, &s.buffers, 1) +
+                            (damage < 2 ? damage : -1);
         unsigned char *element = s.stage.block[LAB_V].region.data +
                                  (size_t)lab_view_at(&v, 1, key < 0 ? 4 : key, 1) * sizeof(float);
         if (damage < 3) {

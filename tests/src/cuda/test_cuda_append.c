@@ -20,7 +20,7 @@
 #define PLAIN_APPEND "b2 h4 s1/1024 d64 f16 lengths causal=br append=1"
 #define ROTATED PLAIN_APPEND " rotary=64"
 
-/* What a problem that appends needs beside the others. */
+/* Tensors that a problem needs for appending. */
 typedef struct others {
     void *memory[5];
 } others;

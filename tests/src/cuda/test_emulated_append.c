@@ -42,7 +42,7 @@ static const struct {
 };
 #define SPECS (sizeof specs / sizeof *specs)
 
-/* What was compiled with the macros that the host gives. */
+/* The kernel that was compiled with the macros that the host gives. */
 static const emulated_append *find(const heed_problem *problem)
 {
     heed_define defines[HEED_APPEND_DEFINES];
@@ -89,11 +89,11 @@ static void run(appended *a, const char *spec, const emulated_append *code, bool
     emulator_report report;
     assert_int_equal(heed_cuda_append_fill(&args, &a->problem), HEED_OK);
     if (a->problem.rotary > 0)
-        assert_int_equal(lab_region_create(&queries,
-                                           (size_t)heed_tensor_extent(&q) *
-                                               heed_type_size(a->problem.type),
-                                           2, LAB_EDGE_END),
-                         HEED_OK);
+        assert_int_equal(
+            lab_region_create(&queries,
+                              (size_t)heed_tensor_extent(&q) * heed_type_size(a->problem.type), 2,
+                              LAB_EDGE_END),
+            HEED_OK);
     heed_cuda_append_place(&args, &a->problem, &buffers, queries.data);
     assert_true(!wide || heed_cuda_append_aligned(&args));
     const emulator_launch launch = { .kernel = wide ? code->wide : code->any,
@@ -147,9 +147,8 @@ static void test_too_many(void **state)
 {
     heed_cuda_append_args args;
     heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem,
-                                        "b65536 h16 s2048/4096 d1 f16 lengths append=2048"),
-                     HEED_OK);
+    assert_int_equal(
+        heed_problem_parse(&problem, "b65536 h16 s2048/4096 d1 f16 lengths append=2048"), HEED_OK);
     assert_int_equal(heed_cuda_append_fill(&args, &problem), HEED_ERR_UNSUPPORTED);
     assert_non_null(strstr(heed_message(), "append is 2048"));
 }
