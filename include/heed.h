@@ -467,7 +467,9 @@ HEED_API double heed_problem_flops(const heed_problem *problem);
 /* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V, operands
  * and arrays read once and O written once, without the gaps between strided elements. Elements that
  * a zero stride repeats count once, and those of a bias or a mask that belong to pairs outside of
- * the causal mask, the window and chunks not at all. Of packed tensors all tokens count. */
+ * the causal mask, the window and chunks not at all. Of packed tensors all tokens count, and new
+ * keys and values count beside K and V, as of cosines and sines as many positions as there may be
+ * new keys, or queries if those are more. */
 HEED_API double heed_problem_bytes(const heed_problem *problem);
 
 /* heed_type_size() returns the bytes of one element of @type: 4 or 2; 0 for a value outside the
@@ -597,11 +599,11 @@ HEED_API void heed_plan_destroy(heed_plan *plan);
 
 /* heed_plan_workspace_size() returns the bytes of workspace that each concurrent execution of
  * @plan needs; 0 if none. On a CPU it grows with the number of threads and with tile sizes, and
- * where keys are split, on any device, with the elements of O times the splits. It grows with
- * seq_q * seq_k only where an expression says which keys are visible, on a CUDA device: by 4 bytes
- * for each pair of a block of queries and a tile of keys, 256 MiB at most. It need not be cleared.
- * On a CUDA device use few workspaces again and again: after the 64th address a plan that splits
- * keys starts two launches instead of one. */
+ * where keys are split, on any device, with the elements of O times the splits; rotated queries
+ * take as much as a dense Q. It grows with seq_q * seq_k only where an expression says which keys
+ * are visible, on a CUDA device: by 4 bytes for each pair of a block of queries and a tile of keys,
+ * 256 MiB at most. It need not be cleared. On a CUDA device use few workspaces again and again:
+ * after the 64th address a plan that splits keys starts two launches instead of one. */
 HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
 
 /* A workspace must be aligned to this many bytes. Tensors need the alignment of their element
