@@ -271,7 +271,7 @@ static heed_status append(life *l)
     static uint16_t q[16], k[64], v[64], k_new[16], v_new[16], o[16];
     static float turns[16];
     static const int32_t lengths[2] = { 1, 4 };
-    static _Alignas(HEED_ALIGNMENT) unsigned char workspace[1 << 20];
+    static _Alignas(HEED_ALIGNMENT) unsigned char workspace[1 << 23];
     const heed_buffers buffers = { .size = sizeof buffers,
                                    .q = q,
                                    .k = k,
