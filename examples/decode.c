@@ -2,13 +2,15 @@
  * decode.c - the attention of a server's decoding steps, with one plan for all lengths
  *
  * Six sequences of different lengths share a pool of pages, each of which has room for 16 keys and
- * values of one of them. In each step every sequence gets a key and a value, on a page of its own
- * that is taken from the pool when the last one is full, and one query that attends to all keys it
- * has by then. The plan is for as many keys as a page table has room for; heed_execute() reads the
- * lengths and the table of the step, and does work for those keys alone. Nothing is planned or
- * allocated between steps.
+ * values of one of them. In each step every sequence gets a key, a value and a query, which a model
+ * would have made. heed_execute() rotates the key by its position, writes it with its value to the
+ * page of the pool that the table says, and attends from the rotated query to all keys that the
+ * sequence has by then. A page is taken from the pool when the last one is full. The plan is for as
+ * many keys as a page table has room for; lengths and table are those of the step, and work is done
+ * for those keys alone. Nothing is planned or allocated between steps.
  *
- * The results are compared with the definition: sums in double precision.
+ * The results are compared with the definition on a dense copy of the keys: sums in double
+ * precision.
  *
  *     cc decode.c -o decode $(pkg-config --cflags --libs heed) -lm
  *     ./decode
@@ -30,14 +32,21 @@ enum {
     HEADS_KV = 2,
     DIM = 64
 };
-#define SPEC "b6 h8/2 s1/512 d64 f32 causal=br lengths paged=16/96"
+#define SPEC "b6 h8/2 s1/512 d64 f32 causal=br lengths paged=16/96 append=1 rotary=64"
 
 static const int32_t first_lengths[BATCH] = { 0, 1, 17, 130, 256, 412 };
 
 static float q[BATCH][HEADS_Q][DIM], o[BATCH][HEADS_Q][DIM];
+static float k_new[BATCH][HEADS_KV][DIM], v_new[BATCH][HEADS_KV][DIM];
 static float k[PAGES][PAGE][HEADS_KV][DIM], v[PAGES][PAGE][HEADS_KV][DIM];
 static int32_t lengths[BATCH], table[BATCH][CAPACITY / PAGE];
 static int used_pages;
+
+/* Of each position, and pair of columns c and c + DIM / 2. */
+static float cosines[CAPACITY][DIM / 2], sines[CAPACITY][DIM / 2];
+
+/* All keys, rotated, and values, for the definition. */
+static double keys[BATCH][CAPACITY][HEADS_KV][DIM], values[BATCH][CAPACITY][HEADS_KV][DIM];
 
 static int fail(const char *what)
 {
@@ -52,43 +61,77 @@ static void fill(float *to, size_t count)
         to[i] = (float)rand() / (float)RAND_MAX * 2 - 1;
 }
 
-/* Where the vectors of key @j of a sequence are, of all heads. */
-static float *key(int b, int j)
+static void make_angles(void)
 {
-    return &k[table[b][j / PAGE]][j % PAGE][0][0];
+    for (int j = 0; j < CAPACITY; j++)
+        for (int c = 0; c < DIM / 2; c++) {
+            double angle = j * pow(10000, -2.0 * c / DIM);
+            cosines[j][c] = (float)cos(angle);
+            sines[j][c] = (float)sin(angle);
+        }
 }
 
-static float *value(int b, int j)
+/* A vector as it is at a position. */
+static void rotate(double *to, const float *from, int position)
 {
-    return &v[table[b][j / PAGE]][j % PAGE][0][0];
+    for (int c = 0; c < DIM / 2; c++) {
+        const double x = (double)from[c], y = (double)from[c + DIM / 2];
+        const double cosine = (double)cosines[position][c], sine = (double)sines[position][c];
+        to[c] = x * cosine - y * sine;
+        to[c + DIM / 2] = y * cosine + x * sine;
+    }
 }
 
-/* Adds a key and a value to a sequence. */
-static void append(int b)
+/* Makes a key and a value of a sequence, and room for them. */
+static void grow(int b)
 {
     const int j = lengths[b]++;
     if (j % PAGE == 0)
         table[b][j / PAGE] = used_pages++;
-    fill(key(b, j), HEADS_KV * DIM);
-    fill(value(b, j), HEADS_KV * DIM);
+    fill(&k_new[b][0][0], HEADS_KV * DIM);
+    fill(&v_new[b][0][0], HEADS_KV * DIM);
+    for (int h = 0; h < HEADS_KV; h++) {
+        rotate(keys[b][j][h], k_new[b][h], j);
+        for (int c = 0; c < DIM; c++)
+            values[b][j][h][c] = (double)v_new[b][h][c];
+    }
+}
+
+/* The prompts, which have been computed elsewhere: their keys are in the pool, rotated. */
+static void begin(void)
+{
+    memset(k, 0xff, sizeof k); /* NaN, which nothing may look at */
+    memset(v, 0xff, sizeof v);
+    make_angles();
+    for (int b = 0; b < BATCH; b++)
+        while (lengths[b] < first_lengths[b]) {
+            const int j = lengths[b];
+            grow(b);
+            for (int n = 0; n < HEADS_KV * DIM; n++) {
+                k[table[b][j / PAGE]][j % PAGE][n / DIM][n % DIM] = (float)
+                    keys[b][j][n / DIM][n % DIM];
+                v[table[b][j / PAGE]][j % PAGE][n / DIM][n % DIM] = v_new[b][n / DIM][n % DIM];
+            }
+        }
 }
 
 /* How far one head's output is from the definition, at most. */
 static double error_of(int b, int head)
 {
     const int kv = head / (HEADS_Q / HEADS_KV);
-    double weights[CAPACITY], sum = 0, most = 0;
+    double weights[CAPACITY], query[DIM], sum = 0, most = 0;
+    rotate(query, q[b][head], lengths[b] - 1);
     for (int j = 0; j < lengths[b]; j++) {
         double dot = 0;
         for (int c = 0; c < DIM; c++)
-            dot += (double)q[b][head][c] * (double)key(b, j)[kv * DIM + c];
+            dot += query[c] * keys[b][j][kv][c];
         weights[j] = exp(dot / sqrt(DIM));
         sum += weights[j];
     }
     for (int c = 0; c < DIM; c++) {
         double expected = 0;
         for (int j = 0; j < lengths[b]; j++)
-            expected += weights[j] / sum * (double)value(b, j)[kv * DIM + c];
+            expected += weights[j] / sum * values[b][j][kv][c];
         most = fmax(most, fabs(expected - (double)o[b][head][c]));
     }
     return most;
@@ -99,7 +142,7 @@ static int decode(const heed_plan *plan, heed_buffers *buffers)
     double most = 0;
     for (int step = 0; step < STEPS; step++) {
         for (int b = 0; b < BATCH; b++)
-            append(b);
+            grow(b);
         fill(&q[0][0][0], sizeof q / sizeof(float));
         if (heed_execute(plan, buffers) != HEED_OK)
             return fail("execute");
@@ -119,11 +162,7 @@ int main(void)
     heed_plan *plan = NULL;
     int result = 1;
 
-    memset(k, 0xff, sizeof k); /* NaN, which nothing may look at */
-    memset(v, 0xff, sizeof v);
-    for (int b = 0; b < BATCH; b++)
-        while (lengths[b] < first_lengths[b])
-            append(b);
+    begin();
     if (heed_problem_parse(&problem, SPEC) != HEED_OK)
         return fail("problem");
     if (heed_context_create(&context, &options) != HEED_OK)
@@ -139,6 +178,10 @@ int main(void)
                                  .o = o,
                                  .lengths = lengths,
                                  .table = table,
+                                 .k_new = k_new,
+                                 .v_new = v_new,
+                                 .rotary_cos = cosines,
+                                 .rotary_sin = sines,
                                  .workspace = workspace,
                                  .workspace_size = size };
         if (workspace)

@@ -39,12 +39,26 @@
  *    functions; the LSE is [heads_q, tokens_q], as theirs.)
  *  - With pages, K and V are pools of pages that hold the keys of one batch element each, page keys
  *    a page: K is [pages, page, heads_kv, dim_qk], and its batch stride that between pages. Key j
- * of batch element b is key j % page of page table[b][j / page]. Entries that no key below the
- * length needs are not looked at. (FlashAttention's page_table, vLLM's block_table; the order
- * [pages, heads_kv, page, dim] is a matter of strides.)
+ *    of batch element b is key j % page of page table[b][j / page]. Entries that no key below the
+ *    length needs are not looked at. (FlashAttention's page_table, vLLM's block_table; the order
+ *    [pages, heads_kv, page, dim] is a matter of strides.)
  *  - Where V is shared, it is the first dim_v elements of every vector of K, and has K's strides:
  *    what DeepSeek's multi-head latent attention (MLA) is once its projections are absorbed, with
  *    one head of keys, d576/512. Kernels that keep tiles of K need not read it twice.
+ *  - With append, K and V are a cache that an execution first writes to: the append vectors of
+ *    k_new and v_new of batch element b become its keys and values lengths[b] - append to
+ *    lengths[b] - 1, and attention then is as if they had always been there; no other element of K
+ *    and V is changed. So lengths count the new keys, and are append to seq_k. (The cache_seqlens
+ *    of FlashAttention's flash_attn_with_kvcache do not: lengths = cache_seqlens + new keys.) Where
+ *    V is shared there are new keys alone.
+ *  - With rotary, the first rotary columns of a new key, where V is shared those behind V, are
+ *    rotated before it is written, by the cosines and sines of its position, which for the n-th one
+ *    is lengths[b] - append + n, and those of query i before it is looked at, by those of position
+ *    i + lengths[b] - seq_q, 0 where that is negative, whatever the mask is; Q itself is not
+ *    changed. Of columns a and b that belong together, pair c of the position, a becomes
+ *    a cos - b sin and b becomes b cos + a sin: the exact value, rounded to float64, to float32 and
+ *    to the type, on every backend to the same bits. Keys that are in the cache already are taken
+ *    as they are.
  *  - A logit is made in this order, from t = scale * q.k: t = softcap * tanh(t / softcap);
  *    t + bias; t - slope * |p - j| (ALiBi); the expression score; then keys that are hidden are
  *    taken out: by the mask, by lengths, by starts (keys below the query's start, which must not
@@ -252,8 +266,10 @@ enum {
     HEED_ALONG_HEAD = 2,
     HEED_ALONG_QUERY = 4,
     HEED_ALONG_KEY = 8,
-    HEED_ALONG_PAGE = 16,    /* seq_k / page of them; of the page table alone */
-    HEED_ALONG_SEQUENCE = 32 /* batch + 1 of them; of cumulative lengths alone */
+    HEED_ALONG_PAGE = 16,     /* seq_k / page of them; of the page table alone */
+    HEED_ALONG_SEQUENCE = 32, /* batch + 1 of them; of cumulative lengths alone */
+    HEED_ALONG_POSITION = 64  /* seq_k of them, of rotary / 2 elements each; of the cosines and
+                                 sines of rotary embeddings alone */
 };
 
 /* Element types of operands. */
@@ -336,10 +352,22 @@ typedef struct heed_problem {
                                   sums of the queries of the first sequences, which do not
                                   decrease; the last is up to tokens_q: the caller's duty */
     heed_operand cu_seqlens_k; /* of keys, likewise */
-    int64_t shared;    /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
-                          or less; its strides are 0 or K's, its address is NULL or K's. 0: it
-                          is a tensor of its own */
+    int64_t shared; /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
+                       or less; its strides are 0 or K's, its address is NULL or K's. 0: it
+                       is a tensor of its own */
     int64_t invariant; /* 1: batch-invariant, as said above; 0: kernels are chosen for the batch */
+    int64_t append; /* new keys of each batch element, 1 to seq_k, which an execution writes to K
+                       and V; 0: none. Needs lengths; keys are not packed then, and no two
+                       elements of K or V share an address */
+    heed_strides k_new; /* [batch, append, heads_kv, dim_qk] */
+    heed_strides v_new; /* [batch, append, heads_kv, dim_v]; 0 where V is shared */
+    int64_t rotary; /* columns of Q and of new keys that are rotated by their position: even, 2 to
+                       dim_qk, where V is shared to dim_qk - dim_v; 0: none. Only with append, and
+                       not where queries are packed */
+    int64_t interleaved;     /* 1: column 2 i is rotated with 2 i + 1; 0: i with i + rotary / 2 */
+    heed_operand rotary_cos; /* f32, f16 or bf16, along positions: [seq_k, rotary / 2], where there
+                                is a rotary embedding */
+    heed_operand rotary_sin; /* likewise, of the same type */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -378,6 +406,10 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     shared        V is the first dim_v elements of the vectors of K
  *     invariant     batch-invariant: a row's bits do not depend on the rest of the batch
  *     table=b@B:0:0 the page table's batch stride, where it is not seq_k / N
+ *     append=N      N new keys and values of each batch element are written to K and V first
+ *     rotary=N      N columns of Q and of new keys are rotated by their position, in halves;
+ *                   rotary=N:interleaved: in neighbours
+ *     cos=T sin=T   the type of the cosines and sines of that, where it is not f32
  *     varlen=N/M    queries packed in N rows, keys in M, by cumulative lengths of type i32; 0: not
  *                   packed. varlen=N: both
  *     cu_q=i64      the type of those of queries, where it is not i32; likewise cu_k=
@@ -392,7 +424,7 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     acc=f16       half-precision accumulation is permitted, only with f16 (default acc=f32)
  *     layout=bshd   order of the dense dimensions of Q, K, V and O: bshd (default), bhsd or sbhd
  *     q=B:S:H       element strides of Q for batch, sequence and head, not all zero; likewise k= v=
- *                   o=. They take the place of the layout for that tensor
+ *                   o= k_new= v_new=. They take the place of the layout for that tensor
  *
  * Returns HEED_OK and fills @problem, its size included, normalized as by
  * heed_problem_normalize(), or HEED_ERR_INVALID with a message of three lines: what is wrong, the
@@ -414,7 +446,7 @@ static inline heed_status heed_problem_parse(heed_problem *problem, const char *
 HEED_API size_t heed_problem_print(const heed_problem *problem, char *text, size_t size);
 
 /* A buffer of this size holds every canonical spec. */
-#define HEED_SPEC_SIZE 1536
+#define HEED_SPEC_SIZE 1792
 
 /* heed_problem_check() returns HEED_OK if @problem is one that heed can describe, else
  * HEED_ERR_INVALID with a message that names the field, its value and the limit.
@@ -444,7 +476,9 @@ HEED_API double heed_problem_flops(const heed_problem *problem);
 /* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V, operands
  * and arrays read once and O written once, without the gaps between strided elements. Elements that
  * a zero stride repeats count once, and those of a bias or a mask that belong to pairs outside of
- * the causal mask, the window and chunks not at all. Of packed tensors all tokens count. */
+ * the causal mask, the window and chunks not at all. Of packed tensors all tokens count, and new
+ * keys and values count beside K and V, as of cosines and sines as many positions as there may be
+ * new keys, or queries if those are more. */
 HEED_API double heed_problem_bytes(const heed_problem *problem);
 
 /* heed_type_size() returns the bytes of one element of @type: 4 or 2; 0 for a value outside the
@@ -574,11 +608,11 @@ HEED_API void heed_plan_destroy(heed_plan *plan);
 
 /* heed_plan_workspace_size() returns the bytes of workspace that each concurrent execution of
  * @plan needs; 0 if none. On a CPU it grows with the number of threads and with tile sizes, and
- * where keys are split, on any device, with the elements of O times the splits. It grows with
- * seq_q * seq_k only where an expression says which keys are visible, on a CUDA device: by 4 bytes
- * for each pair of a block of queries and a tile of keys, 256 MiB at most. It need not be cleared.
- * On a CUDA device use few workspaces again and again: after the 64th address a plan that splits
- * keys starts two launches instead of one. */
+ * where keys are split, on any device, with the elements of O times the splits; rotated queries
+ * take as much as a dense Q. It grows with seq_q * seq_k only where an expression says which keys
+ * are visible, on a CUDA device: by 4 bytes for each pair of a block of queries and a tile of keys,
+ * 256 MiB at most. It need not be cleared. On a CUDA device use few workspaces again and again:
+ * after the 64th address a plan that splits keys starts two launches instead of one. */
 HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
 
 /* A workspace must be aligned to this many bytes. Tensors need the alignment of their element
@@ -637,7 +671,11 @@ HEED_API size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size
 /* ---- Execute ------------------------------------------------------------------------------- */
 
 /* The data of one execution. All pointers are the caller's and must stay valid until the
- * execution ends. O, LSE and the workspace must overlap neither each other nor Q, K and V. */
+ * execution ends. O, LSE and the workspace must overlap neither each other nor Q, K and V.
+ *
+ * Where the plan's problem appends, K and V are written to, although the fields say const: the
+ * memory must be writable, no two batch elements may have their new keys in the same place, and
+ * k_new and v_new overlap no other tensor. */
 typedef struct heed_buffers {
     size_t size;   /* sizeof(heed_buffers) */
     const void *q; /* [batch, seq_q, heads_q, dim_qk] at the problem's strides, or packed */
@@ -660,6 +698,10 @@ typedef struct heed_buffers {
     const void *table;        /* [batch, seq_k / page] */
     const void *cu_seqlens_q; /* [batch + 1] */
     const void *cu_seqlens_k; /* [batch + 1] */
+    const void *k_new;        /* [batch, append, heads_kv, dim_qk], where the problem appends */
+    const void *v_new;        /* [batch, append, heads_kv, dim_v], but where V is shared */
+    const void *rotary_cos;   /* [seq_k, rotary / 2] */
+    const void *rotary_sin;   /* [seq_k, rotary / 2] */
 } heed_buffers;
 
 /* heed_execute() computes O, and LSE if wanted, from Q, K and V. It allocates nothing. One plan may

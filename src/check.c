@@ -78,9 +78,10 @@ static heed_status check_all(const heed_problem *p, const numbers *all)
         status = check_cumulative(p, all->cu[1], HEED_OPERAND_CU_K, p->seq_k, p->tokens_k);
     for (int64_t b = 0; b < p->batch && status == HEED_OK; b++) {
         int64_t length = all->lengths ? all->lengths[b * p->lengths.strides.batch] : p->seq_k;
-        if (length < 0 || length > p->seq_k)
-            return heed_fail(HEED_ERR_INVALID, "lengths[%lld] is %lld; it must be 0 to %lld",
-                             (long long)b, (long long)length, (long long)p->seq_k);
+        if (length < p->append || length > p->seq_k)
+            return heed_fail(HEED_ERR_INVALID, "lengths[%lld] is %lld; it must be %lld to %lld%s",
+                             (long long)b, (long long)length, (long long)p->append,
+                             (long long)p->seq_k, p->append > 0 ? ": it counts new keys" : "");
         status = check_pages(p, all->table, b, length);
     }
     return status;
@@ -111,7 +112,7 @@ static heed_status check_on_device(const heed_plan *plan, const heed_buffers *bu
     for (int i = 0; i < 4 && status == HEED_OK; i++)
         status = read_operand(plan, buffers, checked[i], &read[i]);
     if (status == HEED_OK)
-        status = check_read(&plan->problem, (const void *const *)read);
+        status = check_read(heed_plan_problem(plan), (const void *const *)read);
     for (int i = 0; i < 4; i++)
         free(read[i]);
     return status;
@@ -120,6 +121,6 @@ static heed_status check_on_device(const heed_plan *plan, const heed_buffers *bu
 heed_status heed_check_execution(const heed_plan *plan, const heed_buffers *buffers)
 {
     if (!plan->context->cuda)
-        return check_on_cpu(&plan->problem, buffers);
+        return check_on_cpu(heed_plan_problem(plan), buffers);
     return plan->context->check ? check_on_device(plan, buffers) : HEED_OK;
 }

@@ -1,6 +1,7 @@
 /*
  * execute.c - check the buffers of one execution, then run the plan's kernel
  */
+#include "append.h"
 #include "operand.h"
 #include "sized.h"
 
@@ -45,25 +46,35 @@ static heed_status check_operands(const heed_problem *problem, const heed_buffer
 
 static heed_status check_workspace(const heed_plan *plan, const heed_buffers *buffers)
 {
-    if (plan->workspace_size == 0)
+    const size_t size = heed_append_workspace(plan);
+    if (size == 0)
         return HEED_OK;
     if (!buffers->workspace)
-        return heed_fail(HEED_ERR_INVALID, "workspace is NULL; the plan needs %zu bytes",
-                         plan->workspace_size);
+        return heed_fail(HEED_ERR_INVALID, "workspace is NULL; the plan needs %zu bytes", size);
     if ((uintptr_t)buffers->workspace % HEED_ALIGNMENT)
         return heed_fail(HEED_ERR_INVALID, "workspace is %p; it must be aligned to %d bytes",
                          buffers->workspace, HEED_ALIGNMENT);
-    if (buffers->workspace_size < plan->workspace_size)
+    if (buffers->workspace_size < size)
         return heed_fail(HEED_ERR_INVALID, "workspace_size is %zu; the plan needs %zu bytes",
-                         buffers->workspace_size, plan->workspace_size);
+                         buffers->workspace_size, size);
     return HEED_OK;
+}
+
+/* Both steps of a plan, of which most have one. */
+static heed_status execute_steps(const heed_plan *plan, const heed_buffers *buffers)
+{
+    heed_buffers rest;
+    if (!plan->append)
+        return plan->kernel->algorithm->execute(plan, buffers);
+    heed_status status = heed_append_run(plan, buffers, &rest);
+    return status == HEED_OK ? plan->kernel->algorithm->execute(plan, &rest) : status;
 }
 
 static heed_status execute_watched(const heed_plan *plan, const heed_buffers *buffers,
                                    const heed_trace *trace)
 {
     heed_trace_begin(trace, HEED_TRACE_EXECUTE, plan->name);
-    heed_status status = plan->kernel->algorithm->execute(plan, buffers);
+    heed_status status = execute_steps(plan, buffers);
     heed_trace_end(trace);
     return status;
 }
@@ -103,12 +114,14 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
     if (status != HEED_OK)
         return status;
 
-    size_t element = heed_type_size(plan->problem.type);
+    const heed_problem *problem = plan->append ? &plan->append->problem : &plan->problem;
+    size_t element = heed_type_size(problem->type);
     for (int i = 0; i < HEED_ROLES && status == HEED_OK; i++)
-        status = check_tensor((heed_role)i, heed_buffer(buffers, (heed_role)i),
-                              i < HEED_TENSORS ? element : sizeof(float));
+        if (heed_problem_has(problem, i))
+            status = check_tensor((heed_role)i, heed_buffer(buffers, (heed_role)i),
+                                  i < HEED_ALL_TENSORS ? element : sizeof(float));
     if (status == HEED_OK && plan->operands)
-        status = check_operands(&plan->problem, buffers);
+        status = check_operands(problem, buffers);
     if (status == HEED_OK)
         status = check_workspace(plan, buffers);
     if (status == HEED_OK && plan->operands)
@@ -117,6 +130,5 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
         return status;
 
     const heed_trace *trace = plan->context->trace;
-    return trace ? execute_watched(plan, buffers, trace)
-                 : plan->kernel->algorithm->execute(plan, buffers);
+    return trace ? execute_watched(plan, buffers, trace) : execute_steps(plan, buffers);
 }

@@ -8,6 +8,7 @@
 #define PAIRS (HEED_ALONG_BATCH | HEED_ALONG_HEAD | HEED_ALONG_QUERY | HEED_ALONG_KEY)
 #define TABLE (HEED_ALONG_BATCH | HEED_ALONG_PAGE)
 #define SEQUENCE HEED_ALONG_SEQUENCE
+#define POSITION HEED_ALONG_POSITION
 #define BIT(type) (1U << (type))
 #define FLOATS (BIT(HEED_DATA_F32) | BIT(HEED_DATA_F16) | BIT(HEED_DATA_BF16))
 #define CUMULATIVE (BIT(HEED_DATA_I32) | BIT(HEED_DATA_I64))
@@ -32,6 +33,10 @@ const heed_operand_row heed_operand_rows[HEED_OPERANDS] = {
       SEQUENCE, SEQUENCE, SEQUENCE },
     { "cu_k", "cu_seqlens_k", HEED_PART_CU_K, PLACES(cu_seqlens_k), CUMULATIVE, HEED_DATA_I32,
       SEQUENCE, SEQUENCE, SEQUENCE },
+    { "cos", "rotary_cos", HEED_PART_COS, PLACES(rotary_cos), FLOATS, HEED_DATA_F32, POSITION,
+      POSITION, POSITION },
+    { "sin", "rotary_sin", HEED_PART_SIN, PLACES(rotary_sin), FLOATS, HEED_DATA_F32, POSITION,
+      POSITION, POSITION },
 };
 
 const char heed_along_letters[] = "bhqkpc";
@@ -102,6 +107,8 @@ static int64_t row_size(const heed_problem *problem, const heed_operand *operand
         return problem->seq_k / (problem->page > 0 ? problem->page : 1);
     if (operand->along & HEED_ALONG_SEQUENCE)
         return problem->batch + 1;
+    if (operand->along & HEED_ALONG_POSITION)
+        return problem->seq_k * (problem->rotary / 2);
     if (!(operand->along & HEED_ALONG_KEY))
         return 1;
     return operand->type == HEED_DATA_BITS ? heed_div_up(problem->seq_k, 32) : problem->seq_k;
@@ -167,11 +174,21 @@ int64_t heed_operand_extent(const heed_problem *problem, const heed_operand *ope
     return extent;
 }
 
+/* The share of positions that new keys and queries may stand at. */
+static double used_positions(const heed_problem *problem)
+{
+    int64_t most = problem->append > problem->seq_q ? problem->append : problem->seq_q;
+    double used = (double)problem->batch * (double)most / (double)problem->seq_k;
+    return used < 1 ? used : 1;
+}
+
 /* Elements that differ in their address, of pairs that are seen. */
 static double distinct(const heed_problem *problem, const heed_operand *operand)
 {
     heed_strides strides = strides_of(problem, operand);
     double count = (double)row_size(problem, operand);
+    if (operand->along & HEED_ALONG_POSITION)
+        return count * used_positions(problem);
     for (size_t i = 0; i < ORDER; i++)
         if (*stride_of(&strides, i) != 0)
             count *= (double)size_along(problem, operand, order[i].bit);
@@ -359,9 +376,71 @@ static bool varlen_fault(const heed_problem *problem, heed_fault *fault)
     return false;
 }
 
+static bool append_fault(const heed_problem *problem, heed_fault *fault)
+{
+    const heed_problem *p = problem;
+    if (p->append == 0)
+        return false;
+    if (p->append > p->seq_k)
+        return heed_fault_set(fault, HEED_PART_APPEND,
+                              "append is %lld; it must be 0 to %lld, which is seq_k",
+                              (long long)p->append, (long long)p->seq_k);
+    if (p->lengths.type == HEED_DATA_NONE)
+        return heed_fault_set(fault, HEED_PART_APPEND,
+                              "lengths.type is 0 (none); with append it must be 4 (i32)");
+    if (p->tokens_k > 0)
+        return heed_fault_set(fault, HEED_PART_APPEND,
+                              "append is %lld and tokens_k is %lld; nothing is appended to packed "
+                              "keys: one of them must be 0",
+                              (long long)p->append, (long long)p->tokens_k);
+    return false;
+}
+
+static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
+{
+    const heed_problem *p = problem;
+    const heed_data cos = p->rotary_cos.type, sin = p->rotary_sin.type;
+    const int64_t most = p->dim_qk > heed_problem_turned(p) ? p->dim_qk - heed_problem_turned(p)
+                                                            : 0;
+    if (p->rotary < 0 || p->rotary > most || p->rotary % 2 != 0)
+        return heed_fault_set(fault, HEED_PART_ROTARY,
+                              "rotary is %lld; it must be an even number, 0 to %lld, which is %s",
+                              (long long)p->rotary, (long long)most,
+                              p->shared ? "dim_qk - dim_v" : "dim_qk");
+    if (p->interleaved != 0 && (p->interleaved != 1 || p->rotary == 0))
+        return heed_fault_set(fault, HEED_PART_ROTARY,
+                              "interleaved is %lld; it must be 0, or 1 where rotary is 2 or more",
+                              (long long)p->interleaved);
+    if (p->rotary > 0 && p->append == 0)
+        return heed_fault_set(fault, HEED_PART_ROTARY,
+                              "rotary is %lld and append is 0; without new keys rotary must be 0",
+                              (long long)p->rotary);
+    if (p->rotary > 0 && p->tokens_q > 0)
+        return heed_fault_set(
+            fault, HEED_PART_ROTARY,
+            "rotary is %lld and tokens_q is %lld; packed queries are not rotated: "
+            "one of them must be 0",
+            (long long)p->rotary, (long long)p->tokens_q);
+    if (p->rotary == 0 && (cos != HEED_DATA_NONE || sin != HEED_DATA_NONE))
+        return heed_fault_set(fault, cos ? HEED_PART_COS : HEED_PART_SIN,
+                              "rotary is 0; with %s it must be 2 to %lld",
+                              cos ? "rotary_cos" : "rotary_sin", (long long)most);
+    if (p->rotary > 0 && cos == HEED_DATA_NONE)
+        return heed_fault_set(
+            fault, HEED_PART_COS,
+            "rotary_cos.type is 0 (none); with rotary it must be 1 (f32), 2 (f16) "
+            "or 3 (bf16)");
+    if (cos != sin)
+        return heed_fault_set(fault, HEED_PART_SIN,
+                              "rotary_sin.type is %d (%s); it must be that of rotary_cos, %d (%s)",
+                              (int)sin, heed_data_name(sin), (int)cos, heed_data_name(cos));
+    return false;
+}
+
 bool heed_operands_fault(const heed_problem *problem, heed_fault *fault)
 {
-    if (pages_fault(problem, fault) || varlen_fault(problem, fault))
+    if (pages_fault(problem, fault) || varlen_fault(problem, fault) ||
+        append_fault(problem, fault) || rotary_fault(problem, fault))
         return true;
     for (int i = 0; i < HEED_OPERANDS; i++)
         if (operand_fault(problem, &heed_operand_rows[i], heed_problem_operand(problem, i), fault))

@@ -29,9 +29,14 @@ enum {
     HEED_OPERAND_TABLE,
     HEED_OPERAND_CU_Q,
     HEED_OPERAND_CU_K,
+    HEED_OPERAND_COS,
+    HEED_OPERAND_SIN,
     HEED_OPERANDS
 };
 extern const heed_operand_row heed_operand_rows[HEED_OPERANDS];
+
+/* Dimensions of operands that have no others, and no gaps: a spec says their type alone. */
+#define HEED_ALONG_ALONE (HEED_ALONG_SEQUENCE | HEED_ALONG_POSITION)
 
 /* The address of an operand in the caller's buffers. */
 static inline const void *heed_operand_buffer(const heed_buffers *buffers, int index)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "append.h"
 #include "cuda/gpu.h"
 #include "device.h"
 #include "operand.h"
@@ -187,14 +188,16 @@ static heed_status prepare(heed_plan **plan, heed_context *context, const heed_p
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
     }
     made->context = context;
-    made->problem = normal;
-    if (heed_plan_add_program(made) != HEED_OK) {
+    status = heed_append_create(made, &normal);
+    if (status == HEED_OK)
+        status = heed_plan_add_program(made);
+    if (status != HEED_OK) {
         heed_plan_destroy(made);
-        return HEED_ERR_NO_MEMORY;
+        return status;
     }
     made->candidate_count = count;
     for (size_t i = 0; i < count; i++)
-        consider(&made->candidates[i], heed_kernel_at(i), &normal, &context->machine);
+        consider(&made->candidates[i], heed_kernel_at(i), &made->problem, &context->machine);
     *plan = made;
     return HEED_OK;
 }
@@ -207,6 +210,8 @@ heed_status heed_plan_considers_named(const heed_context *context, const heed_pr
     heed_problem normal;
     heed_config config;
     heed_status status = heed_problem_read_normal(&normal, problem);
+    if (status == HEED_OK)
+        normal = heed_append_rest(&normal);
     if (status != HEED_OK || !kernel || !text)
         return status; /* a kernel without a config has the best one */
     if (heed_config_parse(kernel->algorithm, text, &config) &&
@@ -361,6 +366,7 @@ void heed_plan_destroy(heed_plan *plan)
     if (!plan)
         return;
     heed_plan_unset(plan);
+    heed_append_destroy(plan);
     free(plan->candidates);
     free(plan->program);
     free(plan);
@@ -368,7 +374,7 @@ void heed_plan_destroy(heed_plan *plan)
 
 size_t heed_plan_workspace_size(const heed_plan *plan)
 {
-    return plan ? plan->workspace_size : 0;
+    return plan ? heed_append_workspace(plan) : 0;
 }
 
 const char *heed_plan_name(const heed_plan *plan)
@@ -378,6 +384,8 @@ const char *heed_plan_name(const heed_plan *plan)
 
 const heed_problem *heed_plan_problem(const heed_plan *plan)
 {
+    if (plan && plan->append)
+        return &plan->append->problem;
     return plan ? &plan->problem : NULL;
 }
 

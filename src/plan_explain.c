@@ -44,7 +44,7 @@ size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size)
         return heed_text_none(text, size);
     const heed_machine *machine = &plan->context->machine;
     heed_machine_features(machine, features);
-    heed_problem_print(&plan->problem, spec, sizeof spec);
+    heed_problem_print(heed_plan_problem(plan), spec, sizeof spec);
     heed_text_add(&out, "%s on %s, %s", spec, machine->device, features);
     if (machine->backend == HEED_BACKEND_CPU)
         heed_text_add(&out, ", %d thread%s", machine->threads, machine->threads == 1 ? "" : "s");

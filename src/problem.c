@@ -1,5 +1,5 @@
 /*
- * problem.c - what a problem is: its limits, its normal form, and how much work it stands for
+ * problem.c - what a problem is: its limits and its normal form
  */
 #include <math.h>
 #include <stdarg.h>
@@ -12,13 +12,14 @@
 #include "sized.h"
 
 const heed_size heed_sizes[HEED_PART_SIZES] = {
-    [HEED_PART_BATCH] = { "batch", HEED_SIZE_MAX, offsetof(heed_problem, batch) },
-    [HEED_PART_HEADS_Q] = { "heads_q", HEED_SIZE_MAX, offsetof(heed_problem, heads_q) },
-    [HEED_PART_HEADS_KV] = { "heads_kv", HEED_SIZE_MAX, offsetof(heed_problem, heads_kv) },
-    [HEED_PART_SEQ_Q] = { "seq_q", HEED_SIZE_MAX, offsetof(heed_problem, seq_q) },
-    [HEED_PART_SEQ_K] = { "seq_k", HEED_SIZE_MAX, offsetof(heed_problem, seq_k) },
-    [HEED_PART_DIM_QK] = { "dim_qk", HEED_DIM_MAX, offsetof(heed_problem, dim_qk) },
-    [HEED_PART_DIM_V] = { "dim_v", HEED_DIM_MAX, offsetof(heed_problem, dim_v) },
+    [HEED_PART_BATCH] = { "batch", 1, HEED_SIZE_MAX, offsetof(heed_problem, batch) },
+    [HEED_PART_HEADS_Q] = { "heads_q", 1, HEED_SIZE_MAX, offsetof(heed_problem, heads_q) },
+    [HEED_PART_HEADS_KV] = { "heads_kv", 1, HEED_SIZE_MAX, offsetof(heed_problem, heads_kv) },
+    [HEED_PART_SEQ_Q] = { "seq_q", 1, HEED_SIZE_MAX, offsetof(heed_problem, seq_q) },
+    [HEED_PART_SEQ_K] = { "seq_k", 1, HEED_SIZE_MAX, offsetof(heed_problem, seq_k) },
+    [HEED_PART_DIM_QK] = { "dim_qk", 1, HEED_DIM_MAX, offsetof(heed_problem, dim_qk) },
+    [HEED_PART_DIM_V] = { "dim_v", 1, HEED_DIM_MAX, offsetof(heed_problem, dim_v) },
+    [HEED_PART_APPEND] = { "append", 0, HEED_SIZE_MAX, offsetof(heed_problem, append) },
 };
 
 void heed_problem_set_size(heed_problem *problem, heed_part part, int64_t size)
@@ -64,12 +65,15 @@ float heed_scale_default(int64_t dim_qk)
 
 #define QUERIES HEED_PART_HEADS_Q, HEED_PART_SEQ_Q
 #define KEYS HEED_PART_HEADS_KV, HEED_PART_SEQ_K
+#define NEW_KEYS HEED_PART_HEADS_KV, HEED_PART_APPEND
 #define PLACES(field) offsetof(heed_problem, field), offsetof(heed_buffers, field)
 const heed_role_row heed_roles[HEED_ROLES] = {
     [HEED_ROLE_Q] = { "q", QUERIES, HEED_PART_DIM_QK, PLACES(q), false, false },
     [HEED_ROLE_K] = { "k", KEYS, HEED_PART_DIM_QK, PLACES(k), false, false },
     [HEED_ROLE_V] = { "v", KEYS, HEED_PART_DIM_V, PLACES(v), false, false },
     [HEED_ROLE_O] = { "o", QUERIES, HEED_PART_DIM_V, PLACES(o), true, false },
+    [HEED_ROLE_K_NEW] = { "k_new", NEW_KEYS, HEED_PART_DIM_QK, PLACES(k_new), false, false },
+    [HEED_ROLE_V_NEW] = { "v_new", NEW_KEYS, HEED_PART_DIM_V, PLACES(v_new), false, false },
     [HEED_ROLE_LSE] = { .name = "lse",
                         .heads = HEED_PART_HEADS_Q,
                         .seq = HEED_PART_SEQ_Q,
@@ -90,9 +94,29 @@ static heed_strides strides_of(const heed_problem *problem, int role)
     return strides;
 }
 
+bool heed_problem_has(const heed_problem *problem, int role)
+{
+    if (role == HEED_ROLE_K_NEW)
+        return problem->append > 0;
+    return role != HEED_ROLE_V_NEW || (problem->append > 0 && !problem->shared);
+}
+
+bool heed_problem_writes(const heed_problem *problem, int role)
+{
+    return heed_roles[role].output ||
+           (problem->append > 0 && heed_roles[role].seq == HEED_PART_SEQ_K);
+}
+
+int64_t heed_problem_turned(const heed_problem *problem)
+{
+    return problem->shared ? problem->dim_v : 0;
+}
+
 int64_t heed_problem_tokens(const heed_problem *problem, int role)
 {
-    return heed_roles[role].seq == HEED_PART_SEQ_K ? problem->tokens_k : problem->tokens_q;
+    return heed_roles[role].seq == HEED_PART_SEQ_K   ? problem->tokens_k
+           : heed_roles[role].seq == HEED_PART_SEQ_Q ? problem->tokens_q
+                                                     : 0;
 }
 
 heed_tensor heed_problem_tensor(const heed_problem *problem, int role)
@@ -193,10 +217,10 @@ static bool sizes_fault(const heed_problem *problem, heed_fault *fault)
 {
     for (int part = 0; part < HEED_PART_SIZES; part++) {
         int64_t value = heed_problem_size(problem, (heed_part)part);
-        if (value < 1 || value > heed_sizes[part].max) {
-            return heed_fault_set(fault, (heed_part)part, "%s is %lld; it must be 1 to %lld",
+        if (value < heed_sizes[part].min || value > heed_sizes[part].max) {
+            return heed_fault_set(fault, (heed_part)part, "%s is %lld; it must be %lld to %lld",
                                   heed_sizes[part].name, (long long)value,
-                                  (long long)heed_sizes[part].max);
+                                  (long long)heed_sizes[part].min, (long long)heed_sizes[part].max);
         }
     }
     if (problem->heads_q % problem->heads_kv != 0) {
@@ -396,7 +420,7 @@ static bool extent_add(int64_t *extent, const dimension *step)
 /* Checks one tensor. No two elements of an output may share an address. That is granted if every
  * dimension steps over all of the ones inside it, which any layout made by slicing or permuting a
  * dense array does. */
-static bool tensor_fault(const heed_tensor *tensor, heed_part part, heed_fault *fault)
+static bool tensor_fault(const heed_tensor *tensor, bool written, heed_part part, heed_fault *fault)
 {
     const heed_strides *s = &tensor->strides;
     const char *name = tensor->role->name;
@@ -417,7 +441,7 @@ static bool tensor_fault(const heed_tensor *tensor, heed_part part, heed_fault *
     int count = sorted_dimensions(tensor, dimensions);
     int64_t extent = tensor->dim;
     for (int i = 0; i < count; i++) {
-        if (tensor->role->output && dimensions[i].stride < extent) {
+        if (written && dimensions[i].stride < extent) {
             return heed_fault_set(
                 fault, part,
                 "%s strides %lld:%lld:%lld overlap: a stride of %lld must be %lld or more", name,
@@ -434,15 +458,29 @@ static bool tensor_fault(const heed_tensor *tensor, heed_part part, heed_fault *
     return false;
 }
 
+/* Strides of a tensor that the problem does not have. */
+static bool absent_fault(const heed_tensor *tensor, heed_part part, heed_fault *fault)
+{
+    if (strides_zero(tensor->strides))
+        return false;
+    return heed_fault_set(
+        fault, part, "%s strides are %lld:%lld:%lld; they must be 0 where the problem has no %s",
+        tensor->role->name, (long long)tensor->strides.batch, (long long)tensor->strides.seq,
+        (long long)tensor->strides.head, tensor->role->name);
+}
+
 bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
 {
     if (sizes_fault(problem, fault) || options_fault(problem, fault))
         return true;
-    for (int i = 0; i < HEED_TENSORS; i++) {
+    for (int i = 0; i < HEED_ALL_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
+        heed_part part = (heed_part)(HEED_PART_Q + i);
         if (i == HEED_ROLE_V && shared_fault(problem, fault)) /* K is known to be right */
             return true;
-        if (tensor_fault(&tensor, (heed_part)(HEED_PART_Q + i), fault))
+        if (heed_problem_has(problem, i)
+                ? tensor_fault(&tensor, heed_problem_writes(problem, i), part, fault)
+                : absent_fault(&tensor, part, fault))
             return true;
     }
     return false;
@@ -483,9 +521,10 @@ void heed_problem_normalize_own(heed_problem *problem)
     heed_operands_normalize(problem);
     heed_expression_squeeze(problem->score);
     heed_expression_squeeze(problem->visible);
-    for (int i = 0; i < HEED_TENSORS; i++) {
+    for (int i = 0; i < HEED_ALL_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
-        heed_problem_set_strides(problem, i, heed_strides_normal(&tensor, tensor.strides));
+        if (heed_problem_has(problem, i))
+            heed_problem_set_strides(problem, i, heed_strides_normal(&tensor, tensor.strides));
     }
 }
 
@@ -512,7 +551,7 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
     for (int part = 0; part < HEED_PART_SIZES; part++)
         if (heed_problem_size(a, (heed_part)part) != heed_problem_size(b, (heed_part)part))
             return false;
-    for (int i = 0; i < HEED_TENSORS; i++)
+    for (int i = 0; i < HEED_ALL_TENSORS; i++)
         if (!heed_strides_equal(strides_of(a, i), strides_of(b, i)))
             return false;
     return a->pass == b->pass && a->type == b->type && a->mask == b->mask && a->scale == b->scale &&
@@ -521,83 +560,5 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
            a->window.right == b->window.right && a->chunk == b->chunk && a->softcap == b->softcap &&
            a->page == b->page && a->pages == b->pages && a->tokens_q == b->tokens_q &&
            a->tokens_k == b->tokens_k && a->shared == b->shared && a->invariant == b->invariant &&
-           heed_operands_equal(a, b);
-}
-
-/* -------------------------------------------------------------------------- */
-/* Amount of work                                                             */
-/* -------------------------------------------------------------------------- */
-
-heed_problem heed_problem_typical(const heed_problem *problem)
-{
-    heed_problem typical = *problem;
-    if (problem->tokens_q > 0)
-        typical.seq_q = heed_div_up(problem->tokens_q, problem->batch);
-    if (problem->tokens_k > 0)
-        typical.seq_k = heed_div_up(problem->tokens_k, problem->batch);
-    if (problem->tokens_k > 0) /* that the lengths differ is still to be known */
-        typical.lengths = (heed_operand){ HEED_DATA_I32, HEED_ALONG_BATCH, { .batch = 1 } };
-    if (problem->page > 0 && heed_problem_varies_k(problem))
-        typical.pages = 0; /* as many as the longest ones need */
-    typical.tokens_q = typical.tokens_k = 0;
-    typical.cu_seqlens_q = typical.cu_seqlens_k = (heed_operand){ .type = HEED_DATA_NONE };
-    return typical;
-}
-
-heed_problem heed_problem_planned(const heed_problem *problem)
-{
-    heed_problem planned = *problem;
-    if (!problem->invariant)
-        return planned;
-    planned.batch = HEED_INVARIANT_BATCH;
-    if (problem->tokens_q > 0)
-        planned.tokens_q = planned.batch * problem->seq_q;
-    if (problem->tokens_k > 0)
-        planned.tokens_k = planned.batch * problem->seq_k;
-    planned.pages = 0;
-    for (int i = 0; i < HEED_TENSORS; i++)
-        heed_problem_set_strides(&planned, i, (heed_strides){ 0 });
-    for (int i = 0; i < HEED_OPERANDS; i++)
-        heed_problem_operand_of(&planned, i)->strides = (heed_strides){ 0 };
-    heed_problem_normalize_own(&planned);
-    return planned;
-}
-
-double heed_problem_flops(const heed_problem *caller)
-{
-    heed_problem own;
-    if (heed_problem_read(&own, caller) != HEED_OK)
-        return 0;
-    const heed_problem typical = heed_problem_typical(&own), *problem = &typical;
-    double heads = (double)problem->batch * (double)problem->heads_q;
-    double per_pair = 2.0 * (double)(problem->dim_qk + problem->dim_v);
-    return heads * per_pair * (double)heed_problem_pairs(problem);
-}
-
-/* The share of a pool's pages that the keys may be in, 1 of other tensors. */
-static double used_pages(const heed_problem *problem, const heed_tensor *tensor)
-{
-    double needed = (double)problem->batch * (double)problem->seq_k;
-    double there = (double)tensor->batch * (double)tensor->seq;
-    bool paged = problem->page > 0 && tensor->role->seq == HEED_PART_SEQ_K;
-    return paged && needed < there ? needed / there : 1;
-}
-
-double heed_problem_bytes(const heed_problem *caller)
-{
-    heed_problem own, *problem = &own;
-    if (heed_problem_read(&own, caller) != HEED_OK)
-        return 0;
-    double elements = 0;
-    for (int i = 0; i < HEED_TENSORS; i++) {
-        heed_tensor tensor = heed_problem_tensor(problem, i);
-        heed_strides strides = heed_strides_normal(&tensor, tensor.strides);
-        double distinct = i == HEED_ROLE_V && problem->shared ? 0 : (double)tensor.dim;
-        distinct *= strides.batch == 0 ? 1.0 : (double)tensor.batch;
-        distinct *= strides.seq == 0 ? 1.0 : (double)tensor.seq;
-        distinct *= used_pages(problem, &tensor);
-        distinct *= strides.head == 0 ? 1.0 : (double)tensor.heads;
-        elements += distinct;
-    }
-    return elements * (double)heed_type_size(problem->type) + heed_operands_bytes(problem);
+           a->rotary == b->rotary && a->interleaved == b->interleaved && heed_operands_equal(a, b);
 }

@@ -18,6 +18,7 @@ typedef enum heed_part {
     HEED_PART_SEQ_K,
     HEED_PART_DIM_QK,
     HEED_PART_DIM_V,
+    HEED_PART_APPEND, /* may be 0 */
     HEED_PART_SIZES,
     HEED_PART_TYPE = HEED_PART_SIZES,
     HEED_PART_MASK,
@@ -41,14 +42,19 @@ typedef enum heed_part {
     HEED_PART_CU_K,
     HEED_PART_SHARED,
     HEED_PART_INVARIANT,
+    HEED_PART_ROTARY,
+    HEED_PART_COS,
+    HEED_PART_SIN,
     HEED_PART_ARRAYS,
     HEED_PART_SCORE,
     HEED_PART_VISIBLE,
-    HEED_PART_LAYOUT, /* of all four tensors; only in a spec */
+    HEED_PART_LAYOUT, /* of all tensors; only in a spec */
     HEED_PART_Q,      /* the strides of Q */
     HEED_PART_K,
     HEED_PART_V,
     HEED_PART_O,
+    HEED_PART_K_NEW,
+    HEED_PART_V_NEW,
     HEED_PART_COUNT
 } heed_part;
 
@@ -63,10 +69,10 @@ typedef struct heed_fault {
 bool heed_fault_set(heed_fault *fault, heed_part part, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Name of a size as in heed.h, its limit, and where it is in the struct. */
+/* Name of a size as in heed.h, its limits, and where it is in the struct. */
 typedef struct heed_size {
     const char *name;
-    int64_t max;
+    int64_t min, max;
     size_t offset;
 } heed_size;
 extern const heed_size heed_sizes[HEED_PART_SIZES];
@@ -74,15 +80,19 @@ extern const heed_size heed_sizes[HEED_PART_SIZES];
 int64_t heed_problem_size(const heed_problem *problem, heed_part part);
 void heed_problem_set_size(heed_problem *problem, heed_part part, int64_t size);
 
-/* The tensors, in this order wherever they are counted. Those before HEED_TENSORS have the
- * problem's type, a head dim, and strides in the problem. */
+/* The tensors, in this order wherever they are counted. Those before HEED_ALL_TENSORS have the
+ * problem's type, a head dim, and strides in the problem; those before HEED_TENSORS are what
+ * kernels compute with, and every problem has them. */
 typedef enum heed_role {
     HEED_ROLE_Q,
     HEED_ROLE_K,
     HEED_ROLE_V,
     HEED_ROLE_O,
     HEED_TENSORS,
-    HEED_ROLE_LSE = HEED_TENSORS,
+    HEED_ROLE_K_NEW = HEED_TENSORS,
+    HEED_ROLE_V_NEW,
+    HEED_ALL_TENSORS,
+    HEED_ROLE_LSE = HEED_ALL_TENSORS,
     HEED_ROLES
 } heed_role;
 
@@ -107,6 +117,16 @@ static inline const void *heed_buffer(const heed_buffers *buffers, heed_role rol
 
 void heed_buffer_set(heed_buffers *buffers, heed_role role, void *address);
 
+/* heed_problem_has() says whether @problem has the tensor @role. */
+bool heed_problem_has(const heed_problem *problem, int role);
+
+/* heed_problem_writes() says whether an execution writes to the tensor @role: to an output, and to
+ * K and V where new ones are appended. */
+bool heed_problem_writes(const heed_problem *problem, int role);
+
+/* heed_problem_turned() returns the first column of Q and of new keys that may be rotated. */
+int64_t heed_problem_turned(const heed_problem *problem);
+
 /* The sizes of a tensor, and its strides in the problem. */
 typedef struct heed_tensor {
     const heed_role_row *role;
@@ -117,7 +137,7 @@ typedef struct heed_tensor {
     heed_strides strides;
 } heed_tensor;
 
-/* heed_problem_tensor() returns that of @role, below HEED_TENSORS. */
+/* heed_problem_tensor() returns that of @role, below HEED_ALL_TENSORS. */
 heed_tensor heed_problem_tensor(const heed_problem *problem, int role);
 
 /* heed_problem_tokens() returns how many rows a packed tensor of @role has; 0 of others. */

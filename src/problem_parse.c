@@ -83,6 +83,10 @@ static const struct {
     { HEED_PART_CU_K, "cu_k", NULL },
     { HEED_PART_SHARED, "shared", NULL },
     { HEED_PART_INVARIANT, "invariant", NULL },
+    { HEED_PART_APPEND, "append", NULL },
+    { HEED_PART_ROTARY, "rotary", NULL },
+    { HEED_PART_COS, "cos", NULL },
+    { HEED_PART_SIN, "sin", NULL },
     { HEED_PART_SCORE, "score", NULL },
     { HEED_PART_VISIBLE, "visible", NULL },
     { HEED_PART_SCALE, "the scale", NULL },
@@ -92,6 +96,8 @@ static const struct {
     { HEED_PART_K, "the strides of K", NULL },
     { HEED_PART_V, "the strides of V", NULL },
     { HEED_PART_O, "the strides of O", NULL },
+    { HEED_PART_K_NEW, "the strides of k_new", NULL },
+    { HEED_PART_V_NEW, "the strides of v_new", NULL },
 };
 
 static const size_t part_name_count = sizeof part_names / sizeof *part_names;
@@ -113,9 +119,9 @@ static heed_status fail_unknown(const heed_parser *p)
                            "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal "
                            "causal= align= window= "
                            "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
-                           "varlen= cu_q= cu_k= shared invariant "
+                           "varlen= cu_q= cu_k= shared invariant append= rotary= cos= sin= "
                            "array= score= visible= "
-                           "scale= acc= layout= q= k= v= o=",
+                           "scale= acc= layout= q= k= v= o= k_new= v_new=",
                            length, p->word);
 }
 
@@ -227,8 +233,9 @@ static void apply_align(heed_parser *p)
 /* Writes the strides of the layout for the tensors that have none of their own. */
 static void apply_layout(heed_parser *p)
 {
-    for (int i = 0; i < HEED_TENSORS && p->layout != NULL; i++) {
-        if (p->where[HEED_PART_Q + i] == NULL && !(i == HEED_ROLE_V && p->problem.shared)) {
+    for (int i = 0; i < HEED_ALL_TENSORS && p->layout != NULL; i++) {
+        if (p->where[HEED_PART_Q + i] == NULL && heed_problem_has(&p->problem, i) &&
+            !(i == HEED_ROLE_V && p->problem.shared)) {
             heed_tensor tensor = heed_problem_tensor(&p->problem, i);
             heed_problem_set_strides(&p->problem, i, heed_layout_strides(&tensor, p->layout));
         }
@@ -237,12 +244,19 @@ static void apply_layout(heed_parser *p)
 
 static heed_status check_problem(const heed_parser *p)
 {
+    static const struct {
+        heed_part part, of; /* the word that gives a part which may have none of its own */
+    } before[] = { { HEED_PART_TABLE, HEED_PART_PAGE },  { HEED_PART_CU_Q, HEED_PART_VARLEN },
+                   { HEED_PART_CU_K, HEED_PART_VARLEN }, { HEED_PART_COS, HEED_PART_ROTARY },
+                   { HEED_PART_SIN, HEED_PART_ROTARY },  { HEED_PART_K_NEW, HEED_PART_APPEND },
+                   { HEED_PART_V_NEW, HEED_PART_APPEND } };
     heed_fault fault;
     if (!heed_problem_find_fault(&p->problem, &fault))
         return HEED_OK;
     const char *at = p->where[fault.part];
-    if (at == NULL) /* the page table and cumulative lengths have no word of their own */
-        at = p->where[p->where[HEED_PART_PAGE] != NULL ? HEED_PART_PAGE : HEED_PART_VARLEN];
+    for (size_t i = 0; i < sizeof before / sizeof *before && at == NULL; i++)
+        if (before[i].part == fault.part)
+            at = p->where[before[i].of];
     return heed_parse_fail(p, at + fault.at, "%s", fault.text);
 }
 

@@ -61,6 +61,15 @@ static void print_varlen(heed_text *text, const heed_problem *problem)
         heed_text_add(text, "/%lld", (long long)problem->tokens_k);
 }
 
+static void print_append(heed_text *text, const heed_problem *problem)
+{
+    if (problem->append != 0)
+        heed_text_add(text, " append=%lld", (long long)problem->append);
+    if (problem->rotary != 0)
+        heed_text_add(text, " rotary=%lld%s", (long long)problem->rotary,
+                      problem->interleaved ? ":interleaved" : "");
+}
+
 static void print_operand(heed_text *text, const heed_problem *problem, int index)
 {
     const heed_operand_row *row = &heed_operand_rows[index];
@@ -75,7 +84,7 @@ static void print_operand(heed_text *text, const heed_problem *problem, int inde
         if (heed_strides_equal(operand->strides, dense))
             return;
     }
-    if (operand->along == HEED_ALONG_SEQUENCE) { /* likewise where sequences are packed */
+    if (row->along & HEED_ALONG_ALONE) { /* likewise where sequences are packed, and rotated */
         if (operand->type != row->type)
             heed_text_add(text, " %s=%s", row->word, heed_data_name(operand->type));
         return;
@@ -108,6 +117,7 @@ static void print_modifiers(heed_text *text, const heed_problem *problem)
         heed_text_add(text, " softcap=%s", number);
     }
     print_varlen(text, problem);
+    print_append(text, problem);
     for (int i = 0; i < HEED_OPERANDS; i++)
         print_operand(text, problem, i);
     for (int i = 0; i < HEED_ARRAYS_MAX; i++)
@@ -136,15 +146,15 @@ static bool has_layout(const heed_tensor *tensor, const char *layout)
     return heed_strides_equal(heed_strides_normal(tensor, tensor->strides), dense);
 }
 
-/* Are the strides of a tensor those of another one, whatever they are? */
+/* Are the strides of a tensor those of another one, whatever they are, or is there no tensor? */
 static bool follows(const heed_problem *problem, int role)
 {
-    return role == HEED_ROLE_V && problem->shared;
+    return (role == HEED_ROLE_V && problem->shared) || !heed_problem_has(problem, role);
 }
 
 static bool all_have_layout(const heed_problem *problem, const char *layout)
 {
-    for (int i = 0; i < HEED_TENSORS; i++) {
+    for (int i = 0; i < HEED_ALL_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
         if (!follows(problem, i) && !has_layout(&tensor, layout))
             return false;
@@ -161,7 +171,7 @@ static void print_strides(heed_text *text, const heed_problem *problem)
             return;
         }
     }
-    for (int i = 0; i < HEED_TENSORS; i++) {
+    for (int i = 0; i < HEED_ALL_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
         if (!follows(problem, i) && !has_layout(&tensor, heed_layouts[0])) {
             heed_strides strides = heed_strides_normal(&tensor, tensor.strides);

@@ -196,6 +196,29 @@ static heed_status read_varlen(heed_parser *p, const heed_word *word, const char
     return status == HEED_OK ? expect_end(p, value) : status;
 }
 
+static heed_status read_append(heed_parser *p, const heed_word *word, const char *value)
+{
+    p->where[word->part] = value;
+    heed_status status = read_number(p, &value, "append", 1, HEED_SIZE_MAX, &p->problem.append);
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
+/* Reads N or N:interleaved. */
+static heed_status read_rotary(heed_parser *p, const heed_word *word, const char *value)
+{
+    heed_operand *const turns[] = { &p->problem.rotary_cos, &p->problem.rotary_sin };
+    (void)word;
+    heed_status status = read_number(p, &value, "rotary", 2, HEED_DIM_MAX, &p->problem.rotary);
+    if (status == HEED_OK && value_is(p, value, ":interleaved")) {
+        p->problem.interleaved = 1;
+        value = p->end;
+    }
+    for (int i = 0; i < 2; i++)
+        if (turns[i]->type == HEED_DATA_NONE)
+            *turns[i] = (heed_operand){ .type = HEED_DATA_F32, .along = HEED_ALONG_POSITION };
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
 static heed_status read_scale(heed_parser *p, const heed_word *word, const char *value)
 {
     (void)word;
@@ -309,7 +332,7 @@ static heed_status read_operand(heed_parser *p, const heed_word *word, const cha
     operand->along = row->along;
     if (!given)
         return expect_end(p, value);
-    if (row->type == HEED_DATA_NONE || row->along == HEED_ALONG_SEQUENCE) {
+    if (row->type == HEED_DATA_NONE || row->along & HEED_ALONG_ALONE) {
         size_t length = strcspn(value, ":@ \t");
         operand->type = heed_data_find(value, length);
         if (operand->type == HEED_DATA_NONE)
@@ -319,7 +342,7 @@ static heed_status read_operand(heed_parser *p, const heed_word *word, const cha
                                                                    : "f32, f16 or bf16");
         value += length;
     }
-    if (row->along == HEED_ALONG_SEQUENCE)
+    if (row->along & HEED_ALONG_ALONE)
         return expect_end(p, value);
     if (value < p->end && *value != '@') {
         if (row->type == HEED_DATA_NONE && *value++ != ':')
@@ -415,6 +438,10 @@ static const heed_word words[] = {
     { "varlen=", HEED_PART_VARLEN, read_varlen, 0 },
     { "cu_q=", HEED_PART_CU_Q, read_operand, HEED_OPERAND_CU_Q },
     { "cu_k=", HEED_PART_CU_K, read_operand, HEED_OPERAND_CU_K },
+    { "append=", HEED_PART_APPEND, read_append, 0 },
+    { "rotary=", HEED_PART_ROTARY, read_rotary, 0 },
+    { "cos=", HEED_PART_COS, read_operand, HEED_OPERAND_COS },
+    { "sin=", HEED_PART_SIN, read_operand, HEED_OPERAND_SIN },
     { "array=", HEED_PART_ARRAYS, read_array, 0 },
     { "score=", HEED_PART_SCORE, read_expression, 0 },
     { "visible=", HEED_PART_VISIBLE, read_expression, 0 },
@@ -429,6 +456,8 @@ static const heed_word words[] = {
     { "k=", HEED_PART_K, read_strides, 0 },
     { "v=", HEED_PART_V, read_strides, 0 },
     { "o=", HEED_PART_O, read_strides, 0 },
+    { "k_new=", HEED_PART_K_NEW, read_strides, 0 },
+    { "v_new=", HEED_PART_V_NEW, read_strides, 0 },
 };
 
 static const size_t word_count = sizeof words / sizeof *words;

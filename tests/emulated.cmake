@@ -20,16 +20,19 @@ target_include_directories(heed_emulator PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}" "$
 # All are in one target, since each costs make some time, and so each has a source of its own that includes
 # emulator/SOURCE.
 add_library(emulated_kernels OBJECT)
-# The flags of device code are its own compiler's; here it is enough that it is C.
-set_target_properties(emulated_kernels PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON)
-# The emulator takes the time, so with more optimisation they would only take longer to compile.
-# Whether a loop has a first turn, where all begins, is not seen by gcc for every constant.
-target_compile_options(emulated_kernels PRIVATE -Wall -Wextra -Wno-psabi -Wno-maybe-uninitialized -O1 $<$<CONFIG:Release>:-g0>)
-# It runs on one thread, so the thread sanitizer would only make it slow.
-if(HEED_SANITIZE AND NOT HEED_SANITIZE STREQUAL "thread")
-    target_compile_options(emulated_kernels PRIVATE -fsanitize=${HEED_SANITIZE} -fno-sanitize-recover=all)
-endif()
-target_link_libraries(emulated_kernels PRIVATE heed_emulator)
+add_library(emulated_appends OBJECT) # append.cu, which is not attention
+foreach(target emulated_kernels emulated_appends)
+    # The flags of device code are its own compiler's; here it is enough that it is C.
+    set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON)
+    # The emulator takes the time, so with more optimisation they would only take longer to compile.
+    # Whether a loop has a first turn, where all begins, is not seen by gcc for every constant.
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-psabi -Wno-maybe-uninitialized -O1 $<$<CONFIG:Release>:-g0>)
+    # It runs on one thread, so the thread sanitizer would only make it slow.
+    if(HEED_SANITIZE AND NOT HEED_SANITIZE STREQUAL "thread")
+        target_compile_options(${target} PRIVATE -fsanitize=${HEED_SANITIZE} -fno-sanitize-recover=all)
+    endif()
+    target_link_libraries(${target} PRIVATE heed_emulator)
+endforeach()
 add_library(heed_emulated STATIC emulator/kernels.c emulator/kernels_ablated.c emulator/kernels_changed.c
     $<TARGET_OBJECTS:emulated_kernels>)
 heed_flags(heed_emulated)
@@ -50,7 +53,11 @@ function(heed_emulated_object source name)
     set(file "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.c")
     file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT
         "#define EMULATED_KERNEL ${name}\n#define EMULATED_NAME \"${name} ${text}\"\n${defines}\n#include \"emulator/${source}\"\n")
-    target_sources(emulated_kernels PRIVATE "${file}")
+    if(source STREQUAL append.c)
+        target_sources(emulated_appends PRIVATE "${file}")
+    else()
+        target_sources(emulated_kernels PRIVATE "${file}")
+    endif()
 endfunction()
 function(heed_emulated_includes name folder)
     set_property(SOURCE "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.c" APPEND PROPERTY INCLUDE_DIRECTORIES "${folder}")
@@ -59,6 +66,14 @@ function(heed_emulated source name)
     heed_emulated_object(${source} ${name} ${ARGN} UNALIGNED=0)
     heed_emulated_object(${source} ${name}_unaligned ${ARGN} UNALIGNED=1)
 endfunction()
+heed_emulated_object(append.c append_f32 TYPE=0)
+heed_emulated_object(append.c append_f16 TYPE=1)
+heed_emulated_object(append.c append_bf16 TYPE=2)
+heed_emulated_object(append.c append_f32_halves TYPE=0 TURNS=0)
+heed_emulated_object(append.c append_f32_neighbours TYPE=0 TURNS=0 INTERLEAVED=1)
+heed_emulated_object(append.c append_f16_halves TYPE=1 TURNS=1)
+heed_emulated_object(append.c append_bf16_neighbours TYPE=2 TURNS=2 INTERLEAVED=1)
+heed_emulated_object(append.c append_bf16_halves_f32 TYPE=2 TURNS=0)
 heed_emulated(attn_mma.c mma_d1 BF16=1 MASKED=1 DIM_QK=1 DIM_V=1 M=16 N=16 W=1 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d32 BF16=0 MASKED=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d40_80 BF16=0 MASKED=1 DIM_QK=40 DIM_V=80 M=64 N=48 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)

@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "append.h"
+#include "cuda/append.h"
 #include "cuda/backend.h"
 #include "cuda/driver/driver.h"
 #include "cuda/driver/nvrtc.h"
@@ -147,6 +149,14 @@ static bool is_packed(int arch)
     return false;
 }
 
+/* The launch ahead of a kernel, for new keys. */
+static void add_append(item_list *list, const heed_problem *problem, int arch)
+{
+    heed_cuda_facts facts = { .source = "append.cu" };
+    facts.define_count = heed_cuda_append_defines(problem, facts.defines);
+    add(list, arch, &facts);
+}
+
 static void add_line(item_list *list, const char *spec, bool all)
 {
     heed_problem problem, normal;
@@ -156,8 +166,12 @@ static void add_line(item_list *list, const char *spec, bool all)
         end(spec, heed_message());
     for (size_t i = 0; heed_gpu_at(&gpu, i, NULL); i++) {
         const heed_machine machine = { .backend = HEED_BACKEND_CUDA, .gpu = &gpu, .threads = 1 };
-        if (is_packed(gpu.arch))
-            (all ? add_considered : add_chosen)(list, &normal, &machine);
+        if (!is_packed(gpu.arch))
+            continue;
+        const heed_problem rest = heed_append_rest(&normal);
+        (all ? add_considered : add_chosen)(list, &rest, &machine);
+        if (normal.append > 0)
+            add_append(list, &normal, gpu.arch);
     }
 }
 

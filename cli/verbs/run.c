@@ -73,6 +73,10 @@ static cli_exit make_plan(run_job *job)
         cli_error("--words: shared is said by --dim-v N, in the place of --v");
         return CLI_USAGE;
     }
+    if (job->problem.append) {
+        cli_error("heed run writes no K and V; leave 'append' out of --words");
+        return CLI_USAGE;
+    }
     heed_status status = kernel ? heed_plan_create_named(&job->plan, job->context, &job->problem,
                                                          kernel)
                                 : heed_plan_create(&job->plan, job->context, &job->problem,

@@ -60,11 +60,15 @@ static inline heed_problem lab_without_pages(const heed_problem *problem)
     heed_problem dense = *problem;
     if (problem->page == 0)
         return dense;
-    dense.page = dense.pages = dense.shared = 0;
+    dense.page = dense.pages = 0;
     dense.table = (heed_operand){ 0 };
     const int64_t k = problem->heads_kv * problem->dim_qk, v = problem->heads_kv * problem->dim_v;
     dense.k = (heed_strides){ problem->seq_k * k, k, problem->dim_qk };
     dense.v = (heed_strides){ problem->seq_k * v, v, problem->dim_v };
+    if (problem->append > 0 && problem->shared) /* there are no new values */
+        dense.v = dense.k;
+    else
+        dense.shared = 0;
     return dense;
 }
 

@@ -303,6 +303,10 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
                  ceil(guess / SKIP_FACTOR), lab_advise(bench->sink, LAB_ADVICE_TIME, advice));
         return HEED_OK;
     }
+    if (problem->append) {
+        set_outcome(match, LAB_BENCH_REFUSED, "rivals are given no new keys");
+        return HEED_OK;
+    }
     void *owned[LAB_VECTORS];
     lab_rival_data data = { .q = rival_values(entry, heed->tensors, LAB_Q, &owned[LAB_Q]),
                             .k = rival_values(entry, heed->tensors, LAB_K, &owned[LAB_K]),

@@ -9,6 +9,7 @@
 #include "lab/bench/tensors.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/append.h"
 #include "lab/verify/operands.h"
 #include "src/device.h"
 #include "src/message.h"
@@ -106,6 +107,13 @@ static void fill(const lab_bench_tensors *tensors, lab_role role, void *data)
                             (char *)data + (size_t)lab_view_at(&view, b, s, h) * element);
 }
 
+/* New keys or values, out of K or V as it is before anything is appended. */
+static void derive_new(lab_bench_tensors *tensors, lab_role role)
+{
+    heed_buffers inputs = lab_bench_tensors_inputs(tensors);
+    lab_append_derive(&tensors->problem, &inputs, role, tensors->host[role]);
+}
+
 /* An input in host memory. */
 static bool make_host(lab_bench_tensors *tensors, lab_role role)
 {
@@ -121,6 +129,8 @@ static bool make_host(lab_bench_tensors *tensors, lab_role role)
         memset(tensors->host[role], 0, bytes);
     if (role < LAB_VECTORS)
         fill(tensors, role, tensors->host[role]);
+    else if (role == LAB_K_NEW || role == LAB_V_NEW)
+        derive_new(tensors, role);
     else
         lab_operand_fill_usual(&tensors->problem, role, tensors->host[role],
                                lab_random_stream(tensors->seed, (uint64_t)role));

@@ -26,6 +26,10 @@ static const struct {
     [LAB_TABLE] = { "table", PLACE(table) },
     [LAB_CU_Q] = { "cu_seqlens_q", PLACE(cu_seqlens_q) },
     [LAB_CU_K] = { "cu_seqlens_k", PLACE(cu_seqlens_k) },
+    [LAB_COS] = { "rotary_cos", PLACE(rotary_cos) },
+    [LAB_SIN] = { "rotary_sin", PLACE(rotary_sin) },
+    [LAB_K_NEW] = { "k_new", PLACE(k_new) },
+    [LAB_V_NEW] = { "v_new", PLACE(v_new) },
     [LAB_ARRAYS] = { "arrays[0]", ARRAY(0) },
     [LAB_ARRAYS + 1] = { "arrays[1]", ARRAY(1) },
     [LAB_ARRAYS + 2] = { "arrays[2]", ARRAY(2) },
@@ -60,6 +64,22 @@ static lab_view vector_view(const heed_problem *p, lab_role role)
                        .element = heed_type_size(p->type) };
 }
 
+/* New keys or values. */
+static lab_view new_view(const heed_problem *p, lab_role role)
+{
+    const bool keys = role == LAB_K_NEW;
+    if (p->append == 0 || (!keys && p->shared))
+        return (lab_view){ .kind = HEED_DATA_NONE };
+    return (lab_view){ .type = p->type,
+                       .batch = p->batch,
+                       .seq = p->append,
+                       .heads = p->heads_kv,
+                       .dim = keys ? p->dim_qk : p->dim_v,
+                       .strides = keys ? p->k_new : p->v_new,
+                       .kind = lab_data_of(p->type),
+                       .element = heed_type_size(p->type) };
+}
+
 /* The strides of @operand, or those of a dense one. */
 static heed_strides operand_strides(const lab_view *view, const heed_operand *operand)
 {
@@ -74,16 +94,18 @@ static heed_strides operand_strides(const lab_view *view, const heed_operand *op
 static lab_view operand_view(const heed_problem *p, const heed_operand *operand)
 {
     unsigned along = operand->along;
+    const unsigned last = HEED_ALONG_KEY | HEED_ALONG_PAGE | HEED_ALONG_SEQUENCE |
+                          HEED_ALONG_POSITION;
     int64_t keys = along & HEED_ALONG_PAGE           ? p->seq_k / p->page
                    : along & HEED_ALONG_SEQUENCE     ? p->batch + 1
+                   : along & HEED_ALONG_POSITION     ? p->seq_k * (p->rotary / 2)
                    : operand->type == HEED_DATA_BITS ? (p->seq_k + 31) / 32
                                                      : p->seq_k;
     lab_view view = { .type = lab_data_type(operand->type),
                       .batch = along & HEED_ALONG_BATCH ? p->batch : 1,
                       .seq = along & HEED_ALONG_QUERY ? p->seq_q : 1,
                       .heads = along & HEED_ALONG_HEAD ? p->heads_q : 1,
-                      .dim = along & (HEED_ALONG_KEY | HEED_ALONG_PAGE | HEED_ALONG_SEQUENCE) ? keys
-                                                                                              : 1,
+                      .dim = along & last ? keys : 1,
                       .kind = operand->type,
                       .element = lab_data_size(operand->type) };
     if (operand->type == HEED_DATA_NONE)
@@ -110,12 +132,15 @@ lab_view lab_view_of(const heed_problem *problem, lab_role role)
 {
     const heed_problem *p = problem;
     const heed_operand *const operands[LAB_ARRAYS] = {
-        [LAB_BIAS] = &p->bias,     [LAB_SLOPES] = &p->slopes,     [LAB_SINKS] = &p->sinks,
-        [LAB_STARTS] = &p->starts, [LAB_SHOWN] = &p->shown,       [LAB_LENGTHS] = &p->lengths,
-        [LAB_TABLE] = &p->table,   [LAB_CU_Q] = &p->cu_seqlens_q, [LAB_CU_K] = &p->cu_seqlens_k
+        [LAB_BIAS] = &p->bias,      [LAB_SLOPES] = &p->slopes,     [LAB_SINKS] = &p->sinks,
+        [LAB_STARTS] = &p->starts,  [LAB_SHOWN] = &p->shown,       [LAB_LENGTHS] = &p->lengths,
+        [LAB_TABLE] = &p->table,    [LAB_CU_Q] = &p->cu_seqlens_q, [LAB_CU_K] = &p->cu_seqlens_k,
+        [LAB_COS] = &p->rotary_cos, [LAB_SIN] = &p->rotary_sin
     };
     if (role < LAB_VECTORS || role == LAB_O)
         return vector_view(p, role);
+    if (role == LAB_K_NEW || role == LAB_V_NEW)
+        return new_view(p, role);
     if (role >= LAB_ARRAYS)
         return array_view(&p->arrays[role - LAB_ARRAYS]);
     return operand_view(p, operands[role]);

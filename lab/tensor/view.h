@@ -24,12 +24,16 @@ typedef enum lab_role {
     LAB_TABLE, /* of pages */
     LAB_CU_Q,  /* cumulative lengths of packed sequences */
     LAB_CU_K,
+    LAB_COS, /* of rotary embeddings */
+    LAB_SIN,
+    LAB_K_NEW, /* what is appended to K and V, of the problem's type as these are */
+    LAB_V_NEW,
     LAB_ARRAYS, /* the first of the arrays that expressions read */
     LAB_O = LAB_ARRAYS + HEED_ARRAYS_MAX
 } lab_role;
 #define LAB_VECTORS 3 /* Q, K and V, of the problem's type, come first */
-#define LAB_INPUTS 16 /* come first */
-#define LAB_ROLES 17
+#define LAB_INPUTS 20 /* come first */
+#define LAB_ROLES 21
 
 /* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. Of an operand the
  * seq is that of queries and the dim that of keys; sizes are 1 along which it is the same. Packed

@@ -352,6 +352,9 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
     if (problem->shared)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                      "candidates take V as a tensor of its own");
+    if (problem->append)
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
+                                     "candidates append nothing to K and V");
     if (trial->language == LAB_LANGUAGE_CUDA && lab_has_operands(problem))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                      "candidates in CUDA take no operands, softcap or expressions");

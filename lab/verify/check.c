@@ -27,7 +27,7 @@ static void trace_blocks(lab_trace *trace, const lab_stage *stage, bool locked)
             .size = region->size,
             .start = (uintptr_t)region->map,
             .end = (uintptr_t)region->map + region->map_size,
-            .locked = locked && i < LAB_INPUTS,
+            .locked = locked && !lab_stage_writes(stage, i),
         };
         snprintf(place->name, sizeof place->name, "%s", lab_block_name(i));
     }
@@ -100,6 +100,7 @@ static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage
     lab_stage_take(stage, run->o, run->lse);
     if (!check->lock)
         lab_stage_changed(stage, values, run->changed, sizeof run->changed);
+    lab_stage_misses(stage, values, run->missing, sizeof run->missing);
     lab_stage_spoiled(stage, !check->lock, run->spoiled, sizeof run->spoiled);
     if (stage->modes_changed && !run->spoiled[0])
         snprintf(run->spoiled, sizeof run->spoiled,

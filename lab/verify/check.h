@@ -52,6 +52,8 @@ typedef struct lab_run {
     void *o;                     /* [row][dim_v] in the element type */
     float *lse;                  /* [row]; NULL: not asked for */
     char changed[LAB_TEXT_SIZE]; /* the input element that was written to, or "" */
+    char
+        missing[LAB_TEXT_SIZE]; /* the element of K or V that is not as appending makes it, or "" */
     char spoiled[LAB_TEXT_SIZE]; /* the byte outside of the outputs that was written to, or "" */
 } lab_run;
 

@@ -16,6 +16,8 @@ static const lab_gate table[LAB_GATES] = {
     { "canaries", "nothing but the outputs is changed: no byte around them, no mode of the caller",
       false, lab_gate_canaries },
     { "inputs", "the inputs stay as they are", false, lab_gate_inputs },
+    { "appended", "new keys and values are in the cache, and nothing else of it is changed", false,
+      lab_gate_appended },
     { "written", "every element of the outputs is written", false, lab_gate_written },
     { "finite", "NaN and infinities are where they belong and nowhere else", false,
       lab_gate_finite },

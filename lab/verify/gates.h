@@ -33,7 +33,7 @@ typedef struct lab_gate {
 } lab_gate;
 
 /* The number of gates. */
-#define LAB_GATES 23
+#define LAB_GATES 24
 
 /* lab_gate_at() returns the @index-th gate; NULL past the last. The first says whether the kernel
  * ran at all; if it did not, the others cannot be asked. */
@@ -113,6 +113,7 @@ void lab_gate_exact(const lab_check *check, lab_verdict *verdict);
 void lab_gate_range(const lab_check *check, lab_verdict *verdict);
 void lab_gate_canaries(const lab_check *check, lab_verdict *verdict); /* gates_memory.c */
 void lab_gate_inputs(const lab_check *check, lab_verdict *verdict);
+void lab_gate_appended(const lab_check *check, lab_verdict *verdict);
 void lab_gate_written(const lab_check *check, lab_verdict *verdict);
 void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict);
 void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict);

@@ -143,9 +143,13 @@ static bool renew_operands(const lab_check *check, lab_sample *sample, places *a
                         at->stage[at->touched].block[touches[t].role].region.data);
     for (int role = LAB_VECTORS; role < LAB_INPUTS; role++)
         for (int i = 0; i < at->count && check->values->block[role].element; i++) {
+            if (role == LAB_K_NEW || role == LAB_V_NEW)
+                continue;
             lab_operand_fill(problem, (lab_role)role, at->stage[i].block[role].region.data, seed);
             at->renewed = true;
         }
+    for (int i = 0; i < at->count && problem->append > 0; i++)
+        lab_stage_renew(&at->stage[i], check->values);
     return at->renewed;
 }
 

@@ -28,6 +28,20 @@ void lab_gate_inputs(const lab_check *check, lab_verdict *verdict)
     lab_verdict_pass(verdict, -1, "unchanged");
 }
 
+void lab_gate_appended(const lab_check *check, lab_verdict *verdict)
+{
+    if (check->values->problem.append == 0) {
+        lab_verdict_skip(verdict, "nothing is appended");
+        return;
+    }
+    for (int r = 0; r < 2; r++)
+        if (check->runs[r].missing[0]) {
+            lab_verdict_fail(verdict, -1, "%s", check->runs[r].missing);
+            return;
+        }
+    lab_verdict_pass(verdict, -1, "to the bit");
+}
+
 static bool holds_poison(const lab_check *check, int r, int64_t index)
 {
     heed_type type = check->values->problem.type;
@@ -182,8 +196,13 @@ static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edg
     const lab_running running = { check->values, edge, 1, true };
     lab_run run;
     bool well = run_again(&run, check, &running, how, verdict);
-    if (well && (run.spoiled[0] || run.changed[0])) {
-        lab_verdict_fail(verdict, -1, "%s: %s", how, run.spoiled[0] ? run.spoiled : run.changed);
+    if (check->runs[0].missing[0]) /* that is for another gate to say */
+        run.missing[0] = '\0';
+    if (well && (run.spoiled[0] || run.changed[0] || run.missing[0])) {
+        lab_verdict_fail(verdict, -1, "%s: %s", how,
+                         run.spoiled[0]   ? run.spoiled
+                         : run.changed[0] ? run.changed
+                                          : run.missing);
         well = false;
     } else if (well) {
         add_errors(worst, check, &run);

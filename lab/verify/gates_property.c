@@ -311,11 +311,12 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
     uint64_t stream = lab_random_stream(check->seed, STREAM_SHIFTED);
     int64_t column = lab_random_below(stream, 0, problem->dim_qk);
     double unit = fmin(1 / fabs((double)problem->scale), 1000); /* shifts the logits by 1 */
-    if (!lab_adds_to_logits(problem) || lab_has_sinks(problem)) {
+    if (!lab_adds_to_logits(problem) || lab_has_sinks(problem) || problem->rotary) {
         lab_verdict_skip(verdict, "%s do not move with the logits",
-                         problem->softcap != 0 ? "capped logits"
-                         : problem->score[0]   ? "values of score"
-                                               : "sinks");
+                         problem->rotary         ? "rotated columns"
+                         : problem->softcap != 0 ? "capped logits"
+                         : problem->score[0]     ? "values of score"
+                                                 : "sinks");
         return;
     }
     if (!lab_variant_splits(&q->view, false) || !lab_variant_splits(&k->view, false)) {

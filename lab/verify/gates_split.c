@@ -44,7 +44,7 @@ static int64_t split(const heed_problem *whole, heed_problem half[2])
     int64_t keys = whole->seq_k, queries = whole->seq_q, at = keys / 2;
     half[0] = half[1] = lab_without_pages(whole);
     half[1].sinks = (heed_operand){ 0 }; /* they count once */
-    if (lab_packed(whole) || whole->score[0] || whole->visible[0])
+    if (lab_packed(whole) || whole->append || whole->score[0] || whole->visible[0])
         return 0; /* which may tell keys by their number */
     if (whole->lengths.type) {
         /* Bottom right counts from them: the second half's say the same. The first half has no

@@ -370,11 +370,21 @@ const lab_inputs lab_inputs_captured = { "captured", "values captured from a rea
                                          true,       false,
                                          NULL,       NULL };
 
+/* Values that were made for what their products are stay as they are: nothing is rotated, but for
+ * what an infinity or a NaN does to the column beside it. */
+static void keep_columns(lab_values *values)
+{
+    for (int role = LAB_COS; role <= LAB_SIN; role++) {
+        const lab_block *block = &values->block[role];
+        for (int64_t i = 0; i < block->view.dim && block->region.map; i++)
+            lab_data_set(block->view.kind, block->region.data, i, role == LAB_COS ? 1 : 0);
+    }
+}
+
 void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed)
 {
     lab_operands_fill_sequences(values, seed); /* they say where the keys of a row are */
     inputs->fill(values, seed);
-    lab_values_share(values);
     if (inputs->fill == masked)
         lab_operands_fill(values, LAB_OPERANDS_POISONED, seed);
     else if (inputs->exact)
@@ -382,6 +392,9 @@ void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed
     else
         lab_operands_fill(values, inputs->finite ? LAB_OPERANDS_FINITE : LAB_OPERANDS_INFINITE,
                           seed);
+    if (inputs->fill != normal)
+        keep_columns(values);
+    lab_values_share(values);
 }
 
 const lab_inputs *lab_inputs_at(size_t index)

@@ -20,7 +20,7 @@ typedef struct lab_place {
     bool locked;     /* not to be written to */
 } lab_place;
 
-#define LAB_PLACES_MAX 16
+#define LAB_PLACES_MAX 24
 
 /* The progress of the work. It outlives a crash, so that the crash can be explained. */
 typedef struct lab_trace {

@@ -98,7 +98,7 @@ static void fill_shown(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
-/* No key, one, all, or any number of them; usual values are not 0. */
+/* No key, one, all, or any number of them; usual values are not 0. New keys are among them. */
 static void fill_lengths(const heed_problem *problem, const lab_view *view, void *data,
                          uint64_t seed, bool usual)
 {
@@ -108,7 +108,8 @@ static void fill_lengths(const heed_problem *problem, const lab_view *view, void
         int64_t edge = pages ? problem->page + 1 : problem->seq_k; /* one past a page */
         const int64_t lengths[] = { any, any, any, any, problem->seq_k, edge, 1, 0 };
         int64_t kind = lab_random_below(seed, 2 * (uint64_t)b + 1, usual ? 4 : 8);
-        lab_data_set(view->kind, data, lab_view_at(view, b, 0, 0), (double)lengths[kind]);
+        int64_t length = lengths[kind] > problem->append ? lengths[kind] : problem->append;
+        lab_data_set(view->kind, data, lab_view_at(view, b, 0, 0), (double)length);
     }
 }
 
@@ -128,6 +129,16 @@ static void fill_table(const heed_problem *problem, const lab_view *view, void *
         double x = lab_data_get(view->kind, data, a), y = lab_data_get(view->kind, data, b);
         lab_data_set(view->kind, data, a, y);
         lab_data_set(view->kind, data, b, x);
+    }
+}
+
+/* As models have them: of pair c the angle position * 10000^(-c / pairs). */
+static void fill_turns(const heed_problem *problem, const lab_view *view, void *data, bool cosine)
+{
+    const int64_t pairs = problem->rotary / 2;
+    for (int64_t i = 0; i < view->dim; i++) {
+        double angle = (double)(i / pairs) * pow(1e4, -(double)(i % pairs) / (double)pairs);
+        lab_data_set(view->kind, data, i, cosine ? cos(angle) : sin(angle));
     }
 }
 
@@ -247,6 +258,8 @@ static void fill_operand(const heed_problem *problem, lab_role role, void *data,
         fill_lengths(problem, &view, data, seed, usual);
     else if (role == LAB_CU_Q || role == LAB_CU_K)
         fill_cumulative(problem, role, data, seed, usual);
+    else if (role == LAB_COS || role == LAB_SIN)
+        fill_turns(problem, &view, data, role == LAB_COS);
     else if (role == LAB_TABLE)
         fill_table(problem, &view, data, seed);
     else if (role == LAB_SHOWN)
@@ -342,7 +355,8 @@ void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed
 {
     const lab_block *bias = &values->block[LAB_BIAS], *slopes = &values->block[LAB_SLOPES];
     for (int role = LAB_BIAS; role < LAB_INPUTS; role++)
-        if (role != LAB_TABLE && values->block[role].region.map)
+        if (role != LAB_TABLE && role != LAB_K_NEW && role != LAB_V_NEW &&
+            values->block[role].region.map)
             lab_operand_fill(&values->problem, (lab_role)role,
                              lab_values_data(values, (lab_role)role),
                              lab_random_stream(seed, STREAM_OPERANDS + (uint64_t)role));
@@ -350,6 +364,10 @@ void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed
         set_all(bias, 0);
     if (kind == LAB_OPERANDS_EXACT && slopes->region.map)
         set_all(slopes, 0);
+    if (kind == LAB_OPERANDS_EXACT && values->block[LAB_COS].region.map) {
+        set_all(&values->block[LAB_COS], 1);
+        set_all(&values->block[LAB_SIN], 0);
+    }
     if (kind == LAB_OPERANDS_INFINITE && bias->region.map)
         make_infinite(bias, lab_random_stream(seed, STREAM_OPERANDS + LAB_INPUTS));
     if (kind == LAB_OPERANDS_POISONED && bias->region.map && !lab_packed(&values->problem))

@@ -101,6 +101,7 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
     it.q = it.k = it.v = it.o = (heed_strides){ 0 };
     it.bias.strides = it.slopes.strides = it.sinks.strides = (heed_strides){ 0 };
     it.starts.strides = it.shown.strides = (heed_strides){ 0 };
+    it.k_new = it.v_new = (heed_strides){ 0 };
     it.batch = which == 2 ? draw(lot, 1, 3) : 1 + which % 2;
     it.heads_kv = draw(lot, 1, 2);
     it.heads_q = it.heads_kv * (draw(lot, 0, 1) ? least(group, 8) : draw(lot, 1, 3));
@@ -124,6 +125,7 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_k = it.seq_k > it.page ? it.seq_k - it.seq_k % it.page : it.page;
         it.seq_q = together && which < 2 ? it.seq_k : it.seq_q;
     }
+    it.append = least(problem->append, it.seq_k);
     it.tokens_q = packed(lot, problem->tokens_q, it.batch * it.seq_q);
     it.tokens_k = packed(lot, problem->tokens_k, it.batch * it.seq_k);
     if (which == 3)

@@ -11,6 +11,7 @@
 
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
+#include "lab/verify/append.h"
 #include "lab/verify/logit.h"
 
 int64_t lab_rows(const heed_problem *problem)
@@ -143,7 +144,25 @@ lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, l
     lab_view_bind(&reads.views[LAB_K], problem, data->table);
     lab_view_bind(&reads.views[LAB_V], problem, data->table);
     lab_row_keys(problem, data, row, &reads.kv_batch);
+    if (problem->append > 0) {
+        reads.problem = problem;
+        reads.data = data;
+        reads.first = lab_append_first(problem, data, reads.kv_batch);
+    }
     return reads;
+}
+
+/* A vector of a new key or of its value, which is a part of the key where V is shared. */
+static void load_new(const lab_reads *reads, lab_role role, int64_t seq, double *vector)
+{
+    const bool value = role == LAB_V && !reads->problem->shared;
+    const lab_role added = value ? LAB_V_NEW : LAB_K_NEW;
+    const lab_view view = lab_view_of(reads->problem, added);
+    const int64_t at = lab_view_at(&view, reads->kv_batch, seq - reads->first, reads->kv_head);
+    lab_elements_load(view.type, lab_buffers_get(reads->data, added), at, reads->views[role].dim,
+                      vector);
+    if (role == LAB_K && reads->problem->rotary > 0)
+        lab_rotate(reads->problem, reads->data, seq, vector);
 }
 
 void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *vector)
@@ -151,8 +170,15 @@ void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *
     const lab_view *view = &reads->views[role];
     int64_t head = role == LAB_Q ? reads->row.head : reads->kv_head;
     int64_t batch = role == LAB_Q ? reads->row.batch : reads->kv_batch;
+    if (reads->problem && role != LAB_Q && seq >= reads->first &&
+        seq < reads->first + reads->problem->append) {
+        load_new(reads, role, seq, vector);
+        return;
+    }
     lab_elements_load(view->type, reads->base[role], lab_view_at(view, batch, seq, head), view->dim,
                       vector);
+    if (reads->problem && role == LAB_Q)
+        lab_rotate_query(reads->problem, reads->data, batch, seq, vector);
 }
 
 void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,

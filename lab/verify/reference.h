@@ -60,7 +60,7 @@ int64_t lab_visible_count(const heed_problem *problem, int64_t query);
 lab_range lab_visible_to_all(const heed_problem *problem);
 
 /* The vectors that a row reads of @data. lab_reads_load() loads a vector of Q, K or V, of query or
- * key @seq. */
+ * key @seq; of new keys and values those that are to be appended, rotated as the query is. */
 typedef struct lab_reads {
     lab_view views[LAB_VECTORS];
     const void *base[LAB_VECTORS];
@@ -68,6 +68,9 @@ typedef struct lab_reads {
     int64_t kv_head;
     int64_t kv_batch; /* in the views of K and V */
     lab_range keys;
+    const heed_problem *problem; /* where it appends; else NULL */
+    const heed_buffers *data;
+    int64_t first; /* new key */
 } lab_reads;
 lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, lab_row row);
 void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *vector);

@@ -5,6 +5,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/append.h"
 #include "lab/verify/logit.h"
 #include "lab/verify/reference.h"
 #include "lab/verify/sample.h"
@@ -287,8 +288,9 @@ static bool try_touch(lab_sample *sample, size_t kind, int64_t i, uint64_t seed,
     return is_visible(sample, i);
 }
 
-/* Where V is a part of K, each element of which has two effects, only a query can be touched; where
- * the values alone may be, nothing is: an element is written as it was. */
+/* Where V is a part of K, each element of which has two effects, and where the kernel writes to K
+ * and V, only a query can be touched; where the values alone may be, nothing is: an element is
+ * written as it was. */
 static void touch_shared(lab_sample *sample, bool values, int64_t i, uint64_t seed, change *it)
 {
     if (!values && try_touch(sample, KINDS - 1, i, seed, it))
@@ -298,19 +300,19 @@ static void touch_shared(lab_sample *sample, bool values, int64_t i, uint64_t se
     it->touch.value = lab_element_get(sample->problem.type, sample->data.q, 0);
 }
 
-/* The values alone are touched where half-precision sums of large logits may overflow, and where
- * logits are changed other than by sums. */
+/* The values alone are touched where half-precision sums of large logits may overflow, where logits
+ * are changed other than by sums, and where columns of queries are rotated. */
 int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TOUCHES])
 {
     uint64_t stream = lab_random_stream(seed, (uint64_t)sample->calls);
     int64_t i = lab_random_below(stream, 0, sample->base->count);
-    bool values = sample->problem.accumulate == HEED_ACC_F16 ||
-                  !lab_adds_to_logits(&sample->problem);
+    bool values = sample->problem.accumulate == HEED_ACC_F16 || sample->problem.rotary > 0 ||
+                  lab_append_repeats(&sample->problem) || !lab_adds_to_logits(&sample->problem);
     size_t kind = values ? 0 : (size_t)(sample->calls % (int64_t)KINDS);
     int count = lab_sample_restore(sample, touches);
     change it;
     sample->calls++;
-    if (sample->problem.shared) {
+    if (sample->problem.shared || sample->problem.append) {
         touch_shared(sample, values, i, stream, &it);
     } else if (!try_touch(sample, kind, i, stream, &it) && kind != 0) {
         try_touch(sample, 0, i, stream, &it);

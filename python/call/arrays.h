@@ -14,7 +14,7 @@
 
 enum {
     FIXED = 4,     /* q, k, v, out */
-    OPERANDS = 12, /* at most, after them */
+    OPERANDS = 16, /* at most, after them */
     RANK = 8,      /* an array of more dimensions goes the long way */
     WORDS = (FIXED + OPERANDS) * (3 + 2 * RANK)
 };

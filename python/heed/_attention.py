@@ -10,7 +10,7 @@ from . import _again
 from . import _library as c
 from . import _values
 from ._again import Calls, makers_of
-from ._arrays import Fast, View, empty, fast_of, part_of, require_writable, view
+from ._arrays import NUMPY, Fast, View, empty, fast_of, part_of, require_writable, view
 from ._errors import ArgumentTypeError, InvalidError
 from ._plan import TYPES, Plan, Problem, context_of
 
@@ -312,7 +312,66 @@ OPERANDS = (
     "table",
     "cu_seqlens_q",
     "cu_seqlens_k",
+    "k_new",
+    "v_new",
+    "rotary_cos",
+    "rotary_sin",
 )
+
+
+def _fill_new(
+    fields: c.Problem,
+    views: Dict[str, View],
+    operands: Dict[str, View],
+    layout: Tuple[int, int, int],
+    interleaved: bool,
+) -> Dict[str, View]:
+    """Fill in new keys and their rotation. Returns the other operands."""
+    rest = dict(operands)
+    new: Dict[str, View] = {x: rest.pop(x) for x in ("k_new", "v_new") if x in rest}
+    turns: Dict[str, View] = {x: rest.pop(x) for x in ("rotary_cos", "rotary_sin") if x in rest}
+    if not new and not turns:
+        return rest
+    if "k_new" not in new or ("v_new" in new) == bool(fields.shared):
+        wrong = "k_new" if "k_new" not in new else "v_new"
+        raise InvalidError(
+            f"{wrong}: pass k_new and v_new together, or where V is a part of k k_new alone"
+        )
+    if "lengths" not in rest:
+        raise InvalidError("lengths: missing, and k_new is given; they say where it goes")
+    for name, x in new.items():
+        size, strides = _order(name, x, layout)
+        setattr(fields, name, strides)
+        if x.dtype != views["q"].dtype:
+            raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, that of q {views['q'].dtype}")
+        _require(name, size, 0, fields.batch, "q")
+        fields.append = fields.append or size[1]
+        _require(name, size, 1, fields.append, "k_new")
+        _require(name, size, 2, fields.heads_kv, "k")
+        _require(name, size, 3, fields.dim_qk if name == "k_new" else fields.dim_v, name[0])
+        require_writable(name[0], views[name[0]])
+    _fill_turns(fields, turns, interleaved)
+    return rest
+
+
+def _fill_turns(fields: c.Problem, turns: Dict[str, View], interleaved: bool) -> None:
+    """The cosines and sines of rotary embeddings."""
+    if len(turns) == 1:
+        raise InvalidError("rotary_cos: pass rotary_cos and rotary_sin together")
+    for name, x in turns.items():
+        if len(x.shape) != 2 or x.shape[0] < fields.seq_k or x.shape[1] < 1:
+            raise InvalidError(
+                f"{name}: shape is {x.shape}; it must be ({fields.seq_k} or more, r / 2), a row for "
+                "each position"
+            )
+        if x.strides != (x.shape[1], 1):
+            raise InvalidError(f"{name}: the array is not dense")
+        fields.rotary = 2 * x.shape[1]
+        setattr(fields, name, c.Operand(type=_OPERAND_DATA[x.dtype], along=c.ALONG_POSITION))
+    fields.interleaved = 1 if interleaved and turns else 0
+    shapes = [x.shape[1] for x in turns.values()]
+    if len(set(shapes)) > 1:
+        raise InvalidError(f"rotary_sin: it has {shapes[1]} pairs, rotary_cos {shapes[0]}")
 
 
 def _key_of(x: View) -> Tuple[Any, ...]:
@@ -353,13 +412,15 @@ def compute(
     max_seqlen_k: Optional[int] = None,
     out: Any = None,
     dim_v: Optional[int] = None,
+    rotary_interleaved: bool = False,
 ) -> Tuple[Any, Any, Plan]:
     """attention() with all checks; @given are the OPERANDS. Returns out, the LSE if it is wanted,
     and the plan that did it."""
     order = LAYOUTS[_values.word("layout", layout, tuple(LAYOUTS))]
     _check_words(causal, chunk, align, softcap, scale)
     texts = (_expression("score", score), _expression("visible", visible))
-    packed_q, packed_k = given[-2] is not None, given[-1] is not None
+    named_given = dict(zip(OPERANDS, given))
+    packed_q, packed_k = (named_given.get(f"cu_seqlens_{side}") is not None for side in "qk")
     if (packed_q or packed_k) and layout != "bshd":
         raise InvalidError(f"layout: {layout!r}; packed sequences have 'bshd' alone")
     views = {
@@ -379,6 +440,7 @@ def compute(
     fields = c.Problem(size=sizeof(c.Problem), shared=v is None)
     most = (max_seqlen_q, max_seqlen_k)
     o_size = _fill_sizes(fields, like, views["k"], views["v"], operands, order, most)
+    others = _fill_new(fields, views, operands, order, bool(rotary_interleaved))
     if out is None and packed_q:
         out = empty(like, o_size[1:], like.dtype)
     elif out is None:
@@ -406,6 +468,7 @@ def compute(
         tuple((name, _key_of(x)) for name, x in operands.items()),
         tuple((name, x.shape, x.dtype) for name, x in zip(named, array_views)),
         (causal, window, chunk, align, softcap, scale, score, visible, layout, most, v is None),
+        bool(rotary_interleaved),
     )
     plan = _plans.get(key)
     if plan is None or plan._pointer is None or plan.context._pointer is None:
@@ -414,7 +477,7 @@ def compute(
         fields.softcap = softcap
         fields.score, fields.visible = texts
         _fill_mask(fields, causal, window, chunk, align)
-        _fill_operands(fields, operands)
+        _fill_operands(fields, others)
         plan = _plan_of(key, fields, like.device)
     views.update(operands)
     pointers = {name: x.pointer for name, x in views.items()}
@@ -470,6 +533,7 @@ def attend(
     max_seqlen_k: Optional[int] = None,
     out: Any = None,
     dim_v: Optional[int] = None,
+    rotary_interleaved: bool = False,
 ) -> Any:
     """attention() with the OPERANDS as a tuple."""
     words = (
@@ -485,6 +549,7 @@ def attend(
         return_lse,
         max_seqlen_q,
         max_seqlen_k,
+        rotary_interleaved,
     )
     shared = v is None
     if _repeat is not None and arrays is None and not shared:
@@ -525,10 +590,13 @@ def attend(
         max_seqlen_k=max_seqlen_k,
         out=out,
         dim_v=dim_v,
+        rotary_interleaved=rotary_interleaved,
     )
     shapes = (found.shape if out is None else None, None if lse is None else lse.shape)
     makers = makers_of(q, *shapes)
-    if shared:  # calls without a V are not repeated in C
+    new = dict(zip(OPERANDS, given)).get("k_new") is not None
+    # Calls without a V are not repeated in C, nor those that write to arrays that may be read-only.
+    if shared or (new and fast_of(q) is NUMPY):
         return (found, lse) if return_lse else found
     if arrays is None and _calls.learn(
         words, (q, k, v, out, *given), OPERANDS, plan, *makers, keep=plan
@@ -571,6 +639,11 @@ def attention(
     return_lse: bool = False,
     out: Any = None,
     dim_v: Optional[int] = None,
+    k_new: Any = None,
+    v_new: Any = None,
+    rotary_cos: Any = None,
+    rotary_sin: Any = None,
+    rotary_interleaved: bool = False,
 ) -> Any:
     """Fused attention: softmax(scale * Q K^T, changed and masked as below) V.
 
@@ -619,6 +692,15 @@ def attention(
         out: where the result goes, of the shape (batch, queries, query heads, head dim of v) in
             the layout; None: a new array of q's library.
         dim_v: the head dim of V, for v=None alone.
+        k_new, v_new: (batch, new keys, key/value heads, head dim) in the layout: they are written to
+            k and v, a cache, at the keys lengths - new keys to lengths - 1 of each batch element,
+            in place, and then attended to like the others: lengths, which must be given, count
+            them. Without a V k_new alone. The keys of q's batch elements must not share memory.
+        rotary_cos, rotary_sin: (positions, r / 2), float32, float16 or bfloat16, dense: the first r
+            columns of k_new are rotated by their position before they are written, without a V the r
+            columns behind V, and those of q by theirs, query + length - queries. There is a row for
+            each key that k has room for.
+        rotary_interleaved: whether pairs of columns are neighbours (0, 1), or (0, r / 2).
 
     Returns:
         out, or (out, lse). On a CUDA device the work was started on the current stream of q's
@@ -633,7 +715,21 @@ def attention(
         q,
         k,
         v,
-        (bias, mask, slopes, sinks, starts, lengths, table, cu_seqlens_q, cu_seqlens_k),
+        (
+            bias,
+            mask,
+            slopes,
+            sinks,
+            starts,
+            lengths,
+            table,
+            cu_seqlens_q,
+            cu_seqlens_k,
+            k_new,
+            v_new,
+            rotary_cos,
+            rotary_sin,
+        ),
         causal=causal,
         window=window,
         chunk=chunk,
@@ -649,4 +745,5 @@ def attention(
         max_seqlen_k=max_seqlen_k,
         out=out,
         dim_v=dim_v,
+        rotary_interleaved=rotary_interleaved,
     )

@@ -9,7 +9,7 @@ FlashAttention-2 and of hopper/ (FlashAttention-3).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union, cast
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union, cast
 
 import torch
 from torch import Tensor
@@ -93,10 +93,11 @@ def attend(
     cu_q: Optional[Tensor] = None,
     most_q: Optional[int] = None,
     out: Optional[Tensor] = None,
+    new: Optional[Dict[str, Any]] = None,
 ) -> Tuple[Tensor, Optional[Tensor]]:
     """O (batch, queries, heads, dim of v), and the LSE (batch, heads, queries) if it is wanted.
     With a page table k and v are pools of pages. With cu_q, which has no ALiBi, q and O are packed,
-    and the LSE is (heads, tokens)."""
+    and the LSE is (heads, tokens). @new are attention()'s words of new keys, which lengths count."""
     window = _window(words)
     slopes = words.slopes
     if slopes is not None:
@@ -132,6 +133,7 @@ def attend(
         table=table,
         return_lse=want_lse,
         out=out,
+        **(new or {}),
     )
     if not want_lse:
         return found, None
@@ -361,6 +363,46 @@ def _check_pages(name: str, table: Tensor, lengths: Optional[Tensor], pool: Tens
         )
 
 
+def _turns(q: Tensor, new: int, cache: Cache, words: Words, keys: int) -> Optional[Dict[str, Any]]:
+    """attention()'s words of the rotary embedding; None: heed's is at other positions, or reads
+    other layouts."""
+    cos, sin = cache.rotary_cos, cache.rotary_sin
+    if cos is None or sin is None:
+        return {}
+    local = words.causal or _window(words) != (None, None)
+    if cache.rotary_seqlens is not None or new != q.shape[1] or not (local or new == 1):
+        return None
+    types = (torch.float32, torch.float16, torch.bfloat16)
+    for x in (cos, sin):
+        if x.dim() != 2 or x.shape[0] < keys or not x.is_contiguous() or x.dtype not in types:
+            return None
+    if cos.shape[1] != sin.shape[1] or cos.dtype != sin.dtype or 2 * cos.shape[1] > q.shape[-1]:
+        return None
+    return {"rotary_cos": cos, "rotary_sin": sin, "rotary_interleaved": cache.rotary_interleaved}
+
+
+def _new_words(
+    q: Tensor,
+    caches: Tuple[Tensor, Tensor],
+    added: Tuple[Tensor, Tensor],
+    cache: Cache,
+    words: Words,
+    keys: int,
+) -> Optional[Dict[str, Any]]:
+    """attention()'s words by which heed stores new keys itself; None: torch has to."""
+    packed = cache.cu_q is not None or cache.cu_new is not None
+    if packed or words.qv is not None or cache.batch_idx is not None or not q.numel():
+        return None
+    for x, own in zip(caches, added):
+        spread = any(n > 1 and step == 0 for n, step in zip(x.shape, x.stride()))
+        if spread or not own.numel() or not q.dtype == x.dtype == own.dtype:
+            return None
+        if own.shape[0] != q.shape[0] or own.shape[2:] != x.shape[2:]:
+            return None
+    turns = _turns(q, added[0].shape[1], cache, words, keys)
+    return None if turns is None else {"k_new": added[0], "v_new": added[1], **turns}
+
+
 def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optional[Tensor]:
     given = cache.seqlens
     if given is None:
@@ -450,8 +492,9 @@ def _append(
     words: Words,
     lengths: Optional[Tensor],
     table: Optional[Tensor],
-) -> Tuple[Tensor, Tensor]:
-    """Stores k and v in the caches, and returns q, rotated if it is asked for, and the lengths."""
+) -> Tuple[Tensor, Tensor, Optional[Dict[str, Any]]]:
+    """Stores k and v in the caches, and returns q, rotated if it is asked for, and the lengths with
+    the new keys; or attention()'s words by which heed does all that."""
     dims = 4 if cache.cu_new is None else 3
     k, v = tensor("k", k, dims), tensor("v", v, dims)
     if lengths is None:
@@ -469,6 +512,9 @@ def _append(
     whole = whole.clamp(max=keys)
     if table is not None and not q.is_cuda:
         _check_pages(cache.table_name, table, whole, k_cache)
+    native = _new_words(q, (k_cache, v_cache), (k, v), cache, words, keys)
+    if native is not None:
+        return q, whole, native
     flat_k, flat_v = (x.reshape(-1, *x.shape[-2:]) for x in (k, v))
     if cache.rotary_cos is not None:
         flat_q, flat_k = _turn(q.reshape(-1, *q.shape[-2:]), flat_k, cache, words, new, lengths)
@@ -479,7 +525,7 @@ def _append(
     at = lengths[new.of] + new.ahead
     _store(k_cache, flat_k, rows, at, new, table)
     _store(v_cache, flat_v, rows, at, new, table)
-    return q, whole
+    return q, whole, None
 
 
 def _check_words_of_new(cache: Cache, k: Any, v: Any) -> None:
@@ -515,7 +561,8 @@ def attend_cache(
     *,
     want_lse: bool,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, in place, and attends."""
+    """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, in place, and attends; all
+    by heed where it can, else torch stores them first."""
     q = tensor("q", q, 4 if cache.cu_q is None else 3)
     for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
         if tensor(name, x, 4) is not x:
@@ -525,8 +572,9 @@ def attend_cache(
     table = _table(cache, k_cache, batch)
     keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
     lengths = _lengths(cache, batch, keys, q.device)
+    native = None
     if k is not None:
-        q, lengths = _append(q, k_cache, v_cache, k, v, cache, words, lengths, table)
+        q, lengths, native = _append(q, k_cache, v_cache, k, v, cache, words, lengths, table)
     elif table is not None and not q.is_cuda:
         _check_pages(cache.table_name, table, lengths, k_cache)
     if cache.batch_idx is not None and table is None:
@@ -550,4 +598,5 @@ def attend_cache(
         table=table,
         cu_q=cache.cu_q,
         most_q=None if cache.cu_q is None else most_q,
+        new=native,
     )

@@ -31,7 +31,7 @@ ARRAYS_MAX = 4
 ARRAY_RANK_MAX = 3
 ARRAY_NAME_SIZE = 16
 EXPRESSION_SIZE = 256
-SPEC_SIZE = 1536
+SPEC_SIZE = 1792
 ALIGNMENT = 64
 
 # enum heed_type
@@ -42,6 +42,7 @@ MASK_NONE, MASK_TOP_LEFT, MASK_BOTTOM_RIGHT = 0, 1, 2
 ALIGN_TOP_LEFT, ALIGN_BOTTOM_RIGHT = 0, 1
 WINDOW_LEFT, WINDOW_RIGHT = 1, 2
 ALONG_BATCH, ALONG_HEAD, ALONG_QUERY, ALONG_KEY, ALONG_PAGE, ALONG_SEQUENCE = 1, 2, 4, 8, 16, 32
+ALONG_POSITION = 64
 # enum heed_data
 DATA_NONE, DATA_F32, DATA_F16, DATA_BF16, DATA_I32, DATA_BYTES, DATA_BITS = range(7)
 DATA_I64 = 7
@@ -111,6 +112,13 @@ class Problem(Structure):
         ("cu_seqlens_k", Operand),
         ("shared", c_int64),
         ("invariant", c_int64),
+        ("append", c_int64),
+        ("k_new", Strides),
+        ("v_new", Strides),
+        ("rotary", c_int64),
+        ("interleaved", c_int64),
+        ("rotary_cos", Operand),
+        ("rotary_sin", Operand),
     ]
 
 
@@ -156,6 +164,10 @@ class Buffers(Structure):
         ("table", c_void_p),
         ("cu_seqlens_q", c_void_p),
         ("cu_seqlens_k", c_void_p),
+        ("k_new", c_void_p),
+        ("v_new", c_void_p),
+        ("rotary_cos", c_void_p),
+        ("rotary_sin", c_void_p),
     ]
 
 

@@ -287,6 +287,8 @@ def _operand_shape(fields: c.Problem, operand: c.Operand) -> Tuple[int, ...]:
         (c.ALONG_KEY, keys),
         (c.ALONG_PAGE, fields.seq_k // max(fields.page, 1)),
         (c.ALONG_SEQUENCE, fields.batch + 1),
+        (c.ALONG_POSITION, fields.seq_k),
+        (c.ALONG_POSITION, fields.rotary // 2),
     )
     return tuple(size for bit, size in dims if operand.along & bit)
 
@@ -329,6 +331,8 @@ _OPERANDS = (
     "table",
     "cu_seqlens_q",
     "cu_seqlens_k",
+    "rotary_cos",
+    "rotary_sin",
 )
 
 
@@ -526,7 +530,9 @@ class Plan:
             lse: a dense float32 array (batch, query heads, queries) for the log-sum-exp, natural;
                 None: it is not wanted.
             operands: arrays for bias, slopes, sinks, starts, shown, lengths, table, cu_seqlens_q,
-                cu_seqlens_k and those that expressions name, dense, where the problem has them.
+                cu_seqlens_k, rotary_cos, rotary_sin and those that expressions name, dense, and
+                k_new and v_new, (batch, append, key/value heads, dim) in the problem's strides,
+                where the problem has them. k and v are written to where it appends.
 
         Returns:
             out. On a CUDA device the work has been started on the library's current stream.
@@ -554,6 +560,9 @@ class Plan:
         self._check("q", views["q"], problem.q_shape, fields.q)
         self._check("k", views["k"], problem.k_shape, fields.k)
         self._check("v", views["v"], problem.v_shape, fields.v)
+        if fields.append:
+            require_writable("k", views["k"])
+            require_writable("v", views["v"])
         makes = out is None
         if out is None:
             out = empty(views["q"], problem.o_shape, problem.dtype)
@@ -596,6 +605,13 @@ class Plan:
             operand = getattr(fields, name)
             found = views[name] = view(name, rest.pop(name))
             _check_dense(name, found, operand.type, _operand_shape(fields, operand))
+        for name in ("k_new", "v_new")[: 2 - fields.shared] if fields.append else ():
+            if name not in rest:
+                raise InvalidError(f"operands: the problem has {name}, which is missing")
+            dim = fields.dim_qk if name == "k_new" else fields.dim_v
+            shape = (fields.batch, fields.append, fields.heads_kv, dim)
+            views[name] = view(name, rest.pop(name))
+            self._check(name, views[name], shape, getattr(fields, name))
         for array in fields.arrays:
             name = array.name.decode()
             if not name:

@@ -297,15 +297,17 @@ def flash_attn_with_kvcache(
 ) -> Union[Tensor, Tuple[Tensor, Optional[Tensor]]]:
     """Attention to a cache of keys and values, after new ones were stored in it, in place.
 
-    heed computes the attention; torch stores new keys and values and applies the rotary embedding
-    (Su et al., 2021), and copies the caches' elements that cache_batch_idx names.
+    heed stores new keys and values, applies the rotary embedding (Su et al., 2021) and computes the
+    attention, in two launches. torch does the former where types differ, with cache_batch_idx, whose
+    elements it copies, and with a rotary embedding where there are not as many queries as new keys,
+    several without a causal mask and window, or fewer positions than the cache has keys.
 
     Args:
         q: (batch, queries, heads, dim).
         k_cache, v_cache: (batch or more, capacity, key/value heads, dim); with a block_table the
             pools (pages, page, key/value heads, dim), with pages of 1 to 1024 keys.
         k, v: (batch, new, key/value heads, dim), stored at cache_seqlens and after; None: nothing
-            is stored. On a CUDA device those beyond the capacity are dropped.
+            is stored. They must fit in; on a CUDA device that is not checked.
         rotary_cos, rotary_sin: (positions, r / 2): k, and q, are rotated at their positions, from
             cache_seqlens on; all of q at cache_seqlens without a causal mask and window.
         cache_seqlens: keys of each batch element before the new ones, an int or int32 (batch,);

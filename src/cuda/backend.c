@@ -354,9 +354,9 @@ static const void *address_of(const heed_cuda_operand *operand, const heed_buffe
     return address;
 }
 
-static heed_status check_pointers(heed_cuda *cuda, const heed_plan *plan,
-                                  const heed_buffers *buffers)
+heed_status heed_cuda_check_buffers(const heed_plan *plan, const heed_buffers *buffers)
 {
+    heed_cuda *cuda = plan->context->cuda;
     const struct {
         const char *field;
         const void *pointer;
@@ -503,7 +503,7 @@ heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
-    status = check_pointers(cuda, plan, buffers);
+    status = plan->append ? HEED_OK : heed_cuda_check_buffers(plan, buffers); /* or already */
     if (status == HEED_OK && aligned(made, buffers))
         status = start_main(plan, buffers);
     else if (status == HEED_OK)

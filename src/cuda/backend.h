@@ -35,6 +35,11 @@ heed_status heed_cuda_prepare(heed_plan *plan);
 void heed_cuda_release_plan(heed_plan *plan);
 heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers);
 
+/* heed_cuda_check_buffers() says whether all pointers of @buffers that the kernel of @plan gets are
+ * memory that the device can reach. To be called
+ * between heed_cuda_enter() and heed_cuda_leave(). */
+heed_status heed_cuda_check_buffers(const heed_plan *plan, const heed_buffers *buffers);
+
 /* heed_cuda_launch_of() is heed_device_launch_of(). */
 heed_device_launch heed_cuda_launch_of(const heed_plan *plan);
 

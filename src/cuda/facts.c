@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../append.h"
 #include "../plan.h"
 #include "../problem.h"
 #include "backend.h"
@@ -55,6 +56,7 @@ heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, c
     heed_status status = heed_problem_read_normal(&normal, problem);
     if (status != HEED_OK)
         return status;
+    normal = heed_append_rest(&normal); /* what the kernel computes */
     const char *rejected = heed_plan_reject(kernel, &normal, &machine);
     if (rejected || !kernel->algorithm->facts)
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s %s", kernel->name,

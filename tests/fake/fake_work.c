@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda/kernels/args.cuh"
+#include "cuda/kernels/append_args.cuh"
 #include "fake_driver.h"
 
 struct cu_graph {
@@ -30,6 +30,19 @@ struct cu_event {
 static bool is_behind(const char *function)
 {
     return strcmp(function, "heed_behind") == 0;
+}
+
+/* A launch ahead of a kernel, with arguments of its own. */
+static bool appends(const char *function)
+{
+    return strncmp(function, "heed_append_", strlen("heed_append_")) == 0;
+}
+
+static size_t args_size(const char *function)
+{
+    if (is_behind(function))
+        return sizeof(void *);
+    return appends(function) ? sizeof(heed_cuda_append_args) : fake->args_size;
 }
 
 static cu_graph *copy_graph(const cu_graph *graph, cu_graph *copy)
@@ -169,7 +182,8 @@ static void work(const fake_launch *launch)
         pause();
     if (runs)
         fake->hook(fake->hook_data, launch);
-    if (fake->copies && !fake->launch_error && !is_behind(launch->function)) {
+    if (fake->copies && !fake->launch_error && !is_behind(launch->function) &&
+        !appends(launch->function)) {
         const heed_cuda_args *args = launch->args;
         memcpy(args->o, args->v, (size_t)fake->copies);
     }
@@ -226,7 +240,7 @@ static int launch_kernel(const cu_launch *launch, cu_function *function, void **
                          .args = arguments[0] };
     memcpy(seen.grid, launch->grid, sizeof seen.grid);
     memcpy(seen.block, launch->block, sizeof seen.block);
-    memcpy(seen.kept, seen.args, is_behind(function->name) ? sizeof(void *) : fake->args_size);
+    memcpy(seen.kept, seen.args, args_size(function->name));
     note_attributes(&seen, launch);
     if (!launch->stream || !launch->stream->capturing) {
         work(&seen);

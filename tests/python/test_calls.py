@@ -37,7 +37,9 @@ def arrays(*shape, count=3):
     return [random.standard_normal(shape).astype(np.float32) for _ in range(count)]
 
 
-def repeated(q, k, v, *, words=(False, None, None, None, 0.0, None, None, None, "bshd", False, None, None), out=None):
+def repeated(
+    q, k, v, *, words=(False, None, None, None, 0.0, None, None, None, "bshd", False, None, None, False), out=None
+):
     """heed.attention()'s known call, or None."""
     return _again.module.again(_attention._calls.known, words, q, k, v, out, *(None,) * len(_attention.OPERANDS))
 

@@ -12,6 +12,7 @@ import math
 import pathlib
 import sys
 import unittest
+from unittest import mock
 
 try:
     import torch
@@ -285,6 +286,42 @@ class Caches(Case):
                                                   causal=causal)[0])
                 self.near(k, wanted_k)
                 self.assertTrue(torch.equal(v, wanted_v))
+
+    def test_who_stores(self):
+        """heed does where it can: torch's functions are not called."""
+        angle = torch.rand(60, 8, device=DEVICE) * 6
+        turn = {"rotary_cos": angle.cos(), "rotary_sin": angle.sin()}
+        few = {"rotary_cos": angle.cos()[:30], "rotary_sin": angle.sin()[:30]}
+        idx = torch.tensor([2, 0], dtype=torch.int32, device=DEVICE)
+        q, new = self.q, (self.new_k, self.new_v)
+        cases = (
+            (q, {}, True),
+            (q, {"causal": True, **turn}, True),
+            (q, {"window_size": (9, 0), **turn}, True),
+            (q[:, :1], {}, True),
+            (q, {"cache_leftpad": torch.tensor([1, 2], dtype=torch.int32, device=DEVICE)}, True),
+            (q, turn, False),
+            (q[:, :1], {"causal": True, **turn}, False),
+            (q, {"causal": True, **few}, False),
+            (q, {"cache_batch_idx": idx}, False),
+        )
+        for own, words, native in cases:
+            with mock.patch("heed._flash._store", wraps=heed._flash._store) as store:
+                flash_attn.flash_attn_with_kvcache(own, self.k.clone(), self.v.clone(), *new,
+                                                   cache_seqlens=self.lengths, **words)
+            self.assertEqual(store.called, not native, words)
+
+    def test_one_step_after_another(self):
+        """Calls that are known write too, to other caches and at other lengths."""
+        for _ in range(2):
+            k, v = torch.zeros(2, 9, 2, 32, device=DEVICE), torch.zeros(2, 9, 2, 32, device=DEVICE)
+            for n in range(9):
+                new_k, new_v = self.draw(2, 1, 2, 32), self.draw(2, 1, 2, 32)
+                lengths = torch.full((2,), n, dtype=torch.int32, device=DEVICE)
+                o = flash_attn.flash_attn_with_kvcache(self.q[:, :1], k, v, new_k, new_v, cache_seqlens=lengths)
+                self.assertTrue(torch.equal(k[:, n], new_k[:, 0]) and torch.equal(v[:, n], new_v[:, 0]))
+                self.assertFalse(k[:, n + 1:].any())
+                self.near(o, formula(self.q[:, :1], k[:, :n + 1], v[:, :n + 1])[0])
 
     def test_other_elements(self):
         idx = torch.tensor([2, 0], dtype=torch.int32, device=DEVICE)

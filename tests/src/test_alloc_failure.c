@@ -188,6 +188,7 @@ typedef struct life {
     heed_plan *estimated;
     heed_plan *measured;
     heed_plan *named;
+    heed_plan *appending;
     char text[4096];
     char path[64];
 } life;
@@ -256,6 +257,39 @@ static heed_status use_plan(life *l)
     return status;
 }
 
+static heed_status plan_appending(life *l)
+{
+    heed_problem p;
+    heed_status status = heed_problem_parse(
+        &p, "b2 h1 s1/4 d8 f16 lengths causal=br append=1 rotary=8");
+    return status == HEED_OK ? heed_plan_create(&l->appending, l->context, &p, HEED_ESTIMATE)
+                             : status;
+}
+
+static heed_status append(life *l)
+{
+    static uint16_t q[16], k[64], v[64], k_new[16], v_new[16], o[16];
+    static float turns[16];
+    static const int32_t lengths[2] = { 1, 4 };
+    static _Alignas(HEED_ALIGNMENT) unsigned char workspace[1 << 23];
+    const heed_buffers buffers = { .size = sizeof buffers,
+                                   .q = q,
+                                   .k = k,
+                                   .v = v,
+                                   .o = o,
+                                   .k_new = k_new,
+                                   .v_new = v_new,
+                                   .lengths = lengths,
+                                   .rotary_cos = turns,
+                                   .rotary_sin = turns,
+                                   .workspace = workspace,
+                                   .workspace_size = sizeof workspace };
+    int calls = faults.calls;
+    heed_status status = heed_execute(l->appending, &buffers);
+    assert_int_equal(faults.calls, calls);
+    return status;
+}
+
 static heed_status export_wisdom(life *l)
 {
     assert_true(heed_wisdom_export(l->context, l->text, sizeof l->text) < sizeof l->text);
@@ -290,6 +324,8 @@ static const struct {
     { "plan by estimate", plan_by_estimate },
     { "plan by name", plan_by_name },
     { "use the plan", use_plan },
+    { "plan what appends", plan_appending },
+    { "append", append },
     { "plan by measuring", plan_by_measuring },
     { "export", export_wisdom },
     { "import", import_wisdom },
@@ -302,6 +338,7 @@ static void end_life(life *l)
     heed_plan_destroy(l->estimated);
     heed_plan_destroy(l->measured);
     heed_plan_destroy(l->named);
+    heed_plan_destroy(l->appending);
     heed_context_destroy(l->context);
     heed_context_destroy(l->other);
 }

@@ -143,6 +143,28 @@ static void random_operands(source *s, heed_problem *p)
     drop_long(p, p->visible, HEED_KIND_BOOL);
 }
 
+/* New keys, in K and V that have no two elements in one place. */
+static void random_append(source *s, heed_problem *p)
+{
+    const int64_t keys[3] = { p->batch, p->seq_k, p->heads_kv };
+    p->lengths = random_operand(s, HEED_DATA_I32, HEED_ALONG_BATCH, 0);
+    p->append = 1 + below(s, p->seq_k);
+    const int64_t added[3] = { p->batch, p->append, p->heads_kv };
+    p->k = below(s, 2) ? random_strides(s, keys, p->dim_qk) : (heed_strides){ 0, 0, 0 };
+    p->v = below(s, 2) && !p->shared ? random_strides(s, keys, p->dim_v)
+                                     : (heed_strides){ 0, 0, 0 };
+    p->k_new = random_input_strides(s, added, p->dim_qk);
+    if (!p->shared)
+        p->v_new = random_input_strides(s, added, p->dim_v);
+    const int64_t turned = p->dim_qk - (p->shared ? p->dim_v : 0);
+    if (turned < 2 || below(s, 2))
+        return;
+    p->rotary = 2 * (1 + below(s, turned / 2));
+    p->interleaved = below(s, 2);
+    p->rotary_cos.type = p->rotary_sin.type = (heed_data)(HEED_DATA_F32 + below(s, 3));
+    p->rotary_cos.along = p->rotary_sin.along = HEED_ALONG_POSITION;
+}
+
 static heed_problem random_problem(source *s)
 {
     heed_problem p = { .size = sizeof p,
@@ -172,6 +194,8 @@ static heed_problem random_problem(source *s)
             p.v = p.batch % 4 == 0 ? p.k : (heed_strides){ 0, 0, 0 };
         p.o = below(s, 3) ? random_strides(s, queries, p.dim_v) : (heed_strides){ 0, 0, 0 };
     }
+    if (below(s, 4) == 0)
+        random_append(s, &p);
     return p;
 }
 
@@ -212,7 +236,7 @@ static heed_problem disguise(source *s, heed_problem p)
         p.o.seq = below(s, 1 << 30);
     if (p.heads_kv == 1)
         p.k.head = p.v.head = below(s, 1 << 30);
-    if (p.seq_q == p.seq_k && p.mask != HEED_MASK_NONE)
+    if (p.seq_q == p.seq_k && p.mask != HEED_MASK_NONE && p.lengths.type == HEED_DATA_NONE)
         p.mask = HEED_MASK_CAUSAL_TOP_LEFT + HEED_MASK_CAUSAL_BOTTOM_RIGHT - p.mask;
     if (p.scale == (float)(1 / sqrt((double)p.dim_qk)))
         p.scale = 0;

@@ -178,6 +178,30 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
     free(s);
 }
 
+void mutant_turn(mutant_rest *rest, const heed_problem *problem, const heed_buffers *buffers)
+{
+    const lab_view q = lab_view_of(problem, LAB_Q);
+    double vector[HEED_DIM_MAX];
+    *rest = (mutant_rest){ .problem = lab_append_rest(problem), .buffers = *buffers };
+    if (problem->rotary > 0)
+        rest->queries = malloc(lab_view_bytes(&q));
+    for (int64_t n = 0; n < lab_view_vectors(&q) && rest->queries; n++) {
+        const int64_t at = lab_view_vector(&q, n);
+        lab_elements_load(q.type, buffers->q, at, q.dim, vector);
+        lab_rotate_query(problem, buffers, n / q.seq / q.heads, n % q.seq, vector);
+        for (int64_t c = 0; c < q.dim; c++)
+            lab_element_set(q.type, rest->queries, at + c, vector[c]);
+    }
+    if (rest->queries)
+        rest->buffers.q = rest->queries;
+}
+
+void mutant_append(mutant_rest *rest, const heed_problem *problem, const heed_buffers *buffers)
+{
+    lab_append_complete(problem, buffers);
+    mutant_turn(rest, problem, buffers);
+}
+
 void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers, mutant_row_fn *row_of)
 {
     mutant_run_rows(problem, buffers, row_of, 0, lab_rows(problem));

@@ -10,6 +10,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/view.h"
+#include "lab/verify/append.h"
 #include "lab/verify/logit.h"
 #include "lab/verify/mutants/suite.h"
 #include "lab/verify/reference.h"
@@ -85,6 +86,19 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
                      mutant_row_fn *row_of, int64_t first, int64_t end);
 void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers,
                     mutant_row_fn *row_of);
+
+/* The problem that remains once new keys and values are in place, with rotated queries: @queries is
+ * to be freed. */
+typedef struct mutant_rest {
+    heed_problem problem;
+    heed_buffers buffers;
+    void *queries;
+} mutant_rest;
+
+/* mutant_append() writes new keys and values to K and V of @buffers. mutant_turn() does the rest of
+ * it. */
+void mutant_append(mutant_rest *rest, const heed_problem *problem, const heed_buffers *buffers);
+void mutant_turn(mutant_rest *rest, const heed_problem *problem, const heed_buffers *buffers);
 
 /* Whole kernels that are honest, and more than that. */
 void mutant_plain(const heed_problem *problem, const heed_buffers *buffers);

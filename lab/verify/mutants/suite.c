@@ -13,9 +13,9 @@
 #include "commit.h" /* made by the build: HEED_GATES */
 
 static const lab_mutant *const tables[] = {
-    lab_mutants_keys,    lab_mutants_logits, lab_mutants_operands,
-    lab_mutants_softmax, lab_mutants_output, lab_mutants_memory,
-    lab_mutants_rows,    lab_mutants_values, lab_mutants_cheats,
+    lab_mutants_keys,    lab_mutants_logits, lab_mutants_operands, lab_mutants_append,
+    lab_mutants_softmax, lab_mutants_output, lab_mutants_memory,   lab_mutants_rows,
+    lab_mutants_values,  lab_mutants_cheats,
 };
 
 /* Problems for controls: tails, groups, masks, empty rows, gaps, other orders, and what permits
@@ -41,6 +41,7 @@ static const char *const scenes[] = {
     "b3 h4/2 s5/40 d8 f16 lengths causal=br alibi",
     "b3 h4/2 s5/40 d8 f16 lengths causal=br paged=8/20",
     "b3 h4/2 s9/20 d8 f16 varlen=17/40 causal=br",
+    "b3 h4/2 s5/40 d8 f16 lengths causal=br append=3 rotary=6 paged=8/20",
     ("b2 h2 s20 d8 f32 chunk=6 array=doc:i32:2x20 score=s-0.5*abs(p-k)/(1+head) "
      "visible=doc[batch,k]==doc[batch,q]||k%3==0"),
 };
@@ -145,15 +146,27 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     return HEED_OK;
 }
 
-void lab_actor_run(lab_actor *actor, const heed_buffers *buffers)
+static void behave(lab_actor *actor, const heed_problem *problem, const heed_buffers *buffers)
 {
     const lab_behaviour *behaviour = actor->behaviour;
     if (behaviour->row)
-        mutant_run_all(&actor->problem, buffers, behaviour->row);
+        mutant_run_all(problem, buffers, behaviour->row);
     else if (behaviour->run)
-        behaviour->run(&actor->problem, buffers);
+        behaviour->run(problem, buffers);
     else
-        behaviour->call(&actor->memory, &actor->problem, buffers);
+        behaviour->call(&actor->memory, problem, buffers);
+}
+
+void lab_actor_run(lab_actor *actor, const heed_buffers *buffers)
+{
+    mutant_rest rest;
+    if (actor->problem.append > 0 && !actor->behaviour->appends) {
+        mutant_append(&rest, &actor->problem, buffers);
+        behave(actor, &rest.problem, &rest.buffers);
+        free(rest.queries);
+    } else {
+        behave(actor, &actor->problem, buffers);
+    }
     actor->memory.calls++;
     actor->memory.since++;
 }

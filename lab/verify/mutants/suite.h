@@ -31,6 +31,7 @@ typedef struct lab_behaviour {
     mutant_run_fn *run;
     mutant_call_fn *call;
     bool random;      /* it does not claim to be deterministic */
+    bool appends;     /* it writes new keys and values itself; for others it is done */
     size_t workspace; /* bytes that it asks for */
 } lab_behaviour;
 
@@ -86,6 +87,7 @@ extern const lab_mutant lab_mutants_keys[];     /* which keys, of which head */
 extern const lab_mutant lab_mutants_logits[];   /* their logits */
 extern const lab_mutant lab_mutants_softmax[];  /* the softmax of them */
 extern const lab_mutant lab_mutants_operands[]; /* operands, softcap, expressions, windows */
+extern const lab_mutant lab_mutants_append[];   /* new keys and values */
 extern const lab_mutant lab_mutants_output[];   /* the weighted sum, and what is stored of it */
 extern const lab_mutant lab_mutants_memory[];   /* what is read and written, and where */
 extern const lab_mutant lab_mutants_rows[];     /* some rows among many; problems among many */

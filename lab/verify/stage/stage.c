@@ -10,6 +10,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/append.h"
 #include "lab/verify/operands.h"
 #include "lab/verify/reference.h"
 
@@ -261,7 +262,18 @@ void lab_values_take(lab_values *values, const lab_values *from, lab_role role)
     copy_vectors(&values->block[role], &from->block[role], (part){ 0 });
 }
 
-void lab_values_share(lab_values *values)
+/* New keys and values are those that K and V have where they belong. */
+static void derive_new(lab_values *values)
+{
+    const heed_buffers data = lab_values_buffers(values);
+    for (int role = LAB_K_NEW; role <= LAB_V_NEW; role++)
+        if (values->block[role].region.map)
+            lab_append_derive(&values->problem, &data, (lab_role)role,
+                              values->block[role].region.data);
+    lab_append_return(&values->problem, &data);
+}
+
+static void share_keys(lab_values *values)
 {
     const lab_block *k = &values->block[LAB_K], *v = &values->block[LAB_V];
     if (!values->problem.shared)
@@ -271,6 +283,12 @@ void lab_values_share(lab_values *values)
             for (int64_t s = 0; s < v->view.seq; s++)
                 copy_elements(v, lab_view_at(&v->view, b, s, h), k, lab_view_at(&k->view, b, s, h),
                               0);
+}
+
+void lab_values_share(lab_values *values)
+{
+    share_keys(values);
+    derive_new(values);
 }
 
 heed_status lab_values_copy(lab_values *values, const lab_values *whole)
@@ -389,13 +407,29 @@ heed_status lab_stage_create(lab_stage *stage, const lab_values *values, const l
     stage->seed = layout->seed;
     stage->sign = layout->sign;
     heed_status status = create_inputs(stage, values, layout->edge);
-    if (status == HEED_OK)
+    if (status == HEED_OK) {
+        heed_buffers data = lab_stage_buffers(stage);
+        lab_append_blank(&stage->problem, &data);
         status = create_outputs(stage, layout);
+    }
     if (status == HEED_OK)
         status = create_workspace(stage, layout);
     if (status != HEED_OK)
         lab_stage_destroy(stage);
     return status;
+}
+
+void lab_stage_renew(lab_stage *stage, const lab_values *values)
+{
+    const heed_buffers data = lab_stage_buffers(stage);
+    for (int role = LAB_K; role <= LAB_V; role++)
+        if (stage->block[role].region.map)
+            copy_vectors(&stage->block[role], &values->block[role], (part){ 0 });
+    for (int role = LAB_K_NEW; role <= LAB_V_NEW; role++)
+        if (stage->block[role].region.map)
+            lab_append_derive(&stage->problem, &data, (lab_role)role,
+                              stage->block[role].region.data);
+    lab_append_blank(&stage->problem, &data);
 }
 
 void lab_stage_destroy(lab_stage *stage)
@@ -420,11 +454,18 @@ heed_buffers lab_stage_buffers(const lab_stage *stage)
     return buffers;
 }
 
+bool lab_stage_writes(const lab_stage *stage, int index)
+{
+    return index >= LAB_O || (stage->problem.append > 0 && (index == LAB_K || index == LAB_V));
+}
+
 bool lab_stage_lock(const lab_stage *stage, bool locked)
 {
     bool done = true;
     for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         const lab_region *region = &stage->block[role].region;
+        if (lab_stage_writes(stage, role))
+            continue;
         done = (locked ? lab_region_lock(region) : lab_region_unlock(region)) && done;
     }
     return done;
@@ -459,7 +500,7 @@ bool lab_stage_changed(const lab_stage *stage, const lab_values *values, char *t
         const lab_block *block = &stage->block[role], *source = &values->block[role];
         const lab_view *view = &block->view;
         size_t bytes = (size_t)view->dim * block->element;
-        for (int64_t n = 0; n < lab_view_vectors(view); n++) {
+        for (int64_t n = 0; n < lab_view_vectors(view) && !lab_stage_writes(stage, role); n++) {
             if (memcmp(vector_data(block, n), vector_data(source, n), bytes) == 0)
                 continue;
             snprintf(text, size, "%s was written to: batch %lld, head %lld, position %lld",
@@ -494,9 +535,10 @@ static bool block_spoiled(const lab_block *block, const char *name, char *text, 
 
 bool lab_stage_spoiled(const lab_stage *stage, bool inputs, char *text, size_t size)
 {
-    for (int i = inputs ? LAB_Q : LAB_O; i < LAB_BLOCKS; i++) {
+    for (int i = LAB_Q; i < LAB_BLOCKS; i++) {
         const lab_block *block = &stage->block[i];
-        if (block->region.map && block_spoiled(block, lab_block_name(i), text, size))
+        if ((inputs || lab_stage_writes(stage, i)) && block->region.map &&
+            block_spoiled(block, lab_block_name(i), text, size))
             return true;
     }
     return false;

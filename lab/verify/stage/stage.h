@@ -68,8 +68,9 @@ heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
  * same sizes at least, as that of @values. */
 void lab_values_take(lab_values *values, const lab_values *from, lab_role role);
 
-/* lab_values_share() makes V the first columns of K, if the problem says that it is. The values of
- * V have memory of their own all the same; a stage has none for them. */
+/* lab_values_share() makes V the first columns of K, if the problem says that it is, and new keys
+ * and values those of K and V, as lengths say. The values of a V that is shared have memory of
+ * their own all the same; a stage has none for them. */
 void lab_values_share(lab_values *values);
 
 /* lab_values_copy() is lab_values_slice() of all. */
@@ -110,11 +111,19 @@ typedef struct lab_layout {
 heed_status lab_stage_create(lab_stage *stage, const lab_values *values, const lab_layout *layout);
 void lab_stage_destroy(lab_stage *stage);
 
+/* lab_stage_renew() makes K and V what they were, and the new keys and values those that belong
+ * where the stage's own lengths and page table say. */
+void lab_stage_renew(lab_stage *stage, const lab_values *values);
+
 /* lab_stage_buffers() returns what to give to the kernel. */
 heed_buffers lab_stage_buffers(const lab_stage *stage);
 
-/* lab_stage_lock() makes writes to the inputs trap, or stops that. False if the system refuses.
- */
+/* lab_stage_writes() says whether a kernel writes to the block of @stage: to an output, or to K and
+ * V, to which it appends. */
+bool lab_stage_writes(const lab_stage *stage, int index);
+
+/* lab_stage_lock() makes writes to the other inputs trap, or stops that. False if the system
+ * refuses. */
 bool lab_stage_lock(const lab_stage *stage, bool locked);
 
 /* lab_poison() returns the bits that an element of O, of @type and counted [row][dim_v], held
@@ -127,6 +136,11 @@ void lab_stage_poison(lab_stage *stage, int sign);
 
 /* lab_stage_take() copies the outputs: O densely as [row][dim_v] in its type, LSE as [row]. */
 void lab_stage_take(const lab_stage *stage, void *o, float *lse);
+
+/* lab_stage_misses() looks for an element of K or V that is not as it must be once what is new is
+ * appended, to the bit but for those of a NaN; all is well where nothing is. It returns true and
+ * says where in @text, or false. */
+bool lab_stage_misses(const lab_stage *stage, const lab_values *values, char *text, size_t size);
 
 /* lab_stage_changed() looks for an input element that is not as in @values; lab_stage_spoiled(), to
  * be called last as it wipes the elements out, for a byte outside of the elements that was written

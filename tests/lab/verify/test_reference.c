@@ -237,6 +237,34 @@ static void test_naive_in_half_precision(void **state)
     assert_true(compute(&problem, q, k, v, row).naive_o[0] == 2050.0 / 16);
 }
 
+/* A quarter turn from each position to the next: the new key (1, 2), at position 1 of the cache,
+ * becomes (-2, 1), and the query (3, 4), there as well, (-4, 3); the key before stays as it is. The
+ * cache holds a trap in the place of the new key. */
+static void test_new_keys_are_rotated(void **state)
+{
+    heed_problem problem = parsed("b1 h1 s1/3 d2/1 f32 lengths append=1 rotary=2 scale=0.1");
+    const float q[] = { 3, 4 }, k[] = { 5, 7, NAN, NAN, NAN, NAN }, v[] = { 8, NAN, NAN };
+    const float k_new[] = { 1, 2 }, v_new[] = { 2 }, cosines[] = { 1, 0, -1 },
+                sines[] = { 0, 1, 0 };
+    const int32_t lengths[] = { 2 };
+    const heed_buffers data = { .size = sizeof data,
+                                .q = q,
+                                .k = k,
+                                .v = v,
+                                .lengths = lengths,
+                                .k_new = k_new,
+                                .v_new = v_new,
+                                .rotary_cos = cosines,
+                                .rotary_sin = sines };
+    both result;
+    float weights[KEYS_MAX];
+    lab_reference_row(&problem, &data, first, result.weights, result.o, &result.lse);
+    lab_naive_row(&problem, &data, first, INT64_MAX, weights, result.naive_o, &result.naive_lse);
+    double a = exp((double)problem.scale * (-4 * 5 + 3 * 7));
+    double b = exp((double)problem.scale * (-4 * -2 + 3 * 1));
+    assert_row(&result, 1, (double[]){ (8 * a + 2 * b) / (a + b) }, log(a + b));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_strides_and_grouped_heads),
         cmocka_unit_test(test_naive_rounds_weights_and_output),
         cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_new_keys_are_rotated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

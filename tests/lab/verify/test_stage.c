@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "lab/tensor/convert.h"
+#include "lab/verify/append.h"
 #include "lab/verify/inputs.h"
 #include "lab/verify/stage/mirror.h"
 #include "lab/verify/stage/stage.h"
@@ -138,6 +139,7 @@ static const char operands[] =
     "array=a:f32:5 array=b:i32:2x3 array=c:bytes:7 array=d:f32:2 "
     "score=s+a[k]*float(b[0,q]) visible=c[k]||d[head]>0";
 static const char packed[] = "b2 h2 s6 d4 f32 varlen=10/9";
+static const char appends[] = "b2 h2 s2/6 d4 f32 lengths append=2 rotary=4 paged=3/5";
 
 /* Writes a byte at @offset from a block's data, or from its end if @from_end. */
 static void assert_noticed(const char *spec, lab_edge edge, int block, ptrdiff_t offset,
@@ -160,9 +162,11 @@ static void test_every_kind_of_damage_is_noticed(void **state)
     for (int block = 0; block < LAB_BLOCKS; block++) {
         char name[32];
         const bool packs = block == LAB_CU_Q || block == LAB_CU_K;
-        const char *spec = packs                                        ? packed
-                           : block >= LAB_VECTORS && block < LAB_INPUTS ? operands
-                                                                        : specs[1];
+        const bool new = block >= LAB_COS &&block <= LAB_V_NEW;
+        const char *spec = new                                         ? appends
+                           : packs                                     ? packed
+                           : block >= LAB_VECTORS &&block < LAB_INPUTS ? operands
+                                                                       : specs[1];
         snprintf(name, sizeof name, "%s: ", lab_block_name(block));
         assert_noticed(spec, LAB_EDGE_START, block, 0, true, name);
         assert_noticed(spec, LAB_EDGE_START, block, 200, true, name);
@@ -316,6 +320,39 @@ static void test_an_exact_mirror_moves(void **state)
     close_scene(&s);
 }
 
+/* Values that are to be written are missing at first. Afterwards what is changed in the cache or
+ * left out is noticed, of its elements as of its gaps. */
+static void test_the_cache_is_watched(void **state)
+{
+    char text[160];
+    for (int damage = 0; damage < 4; damage++) {
+        scene s;
+        open_scene(&s, appends, LAB_EDGE_END, 0);
+        assert_true(lab_stage_writes(&s.stage, LAB_K) && !lab_stage_writes(&s.stage, LAB_Q));
+        assert_true(lab_stage_misses(&s.stage, &s.values, text, sizeof text));
+        lab_append_complete(&s.problem, &s.buffers);
+        assert_false(lab_stage_misses(&s.stage, &s.values, text, sizeof text));
+        lab_view v = lab_view_of(&s.problem, LAB_V);
+        lab_view_bind(&v, &s.problem, s.buffers.table);
+        const int64_t key = lab_append_first(&s.problem, &s.buffers, 1) +
+                            (damage < 2 ? damage : -1);
+        unsigned char *element = s.stage.block[LAB_V].region.data +
+                                 (size_t)lab_view_at(&v, 1, key < 0 ? 4 : key, 1) * sizeof(float);
+        if (damage < 3) {
+            *element ^= 1;
+            assert_true(lab_stage_misses(&s.stage, &s.values, text, sizeof text));
+            assert_non_null(strstr(text, "batch 1, head 1"));
+        } else { /* a byte of the page that no batch element has */
+            for (int64_t page = 0; page < s.problem.pages; page++)
+                if (!memchr(s.buffers.table, (int)page, 4 * sizeof(int32_t)))
+                    s.stage.block[LAB_V].region.data[page * v.strides.batch * 4] ^= 1;
+            assert_true(lab_stage_spoiled(&s.stage, false, text, sizeof text));
+            assert_non_null(strstr(text, "V: a gap"));
+        }
+        close_scene(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_operands_are_sliced_along),
         cmocka_unit_test(test_more_than_there_is_memory),
         cmocka_unit_test(test_an_exact_mirror_moves),
+        cmocka_unit_test(test_the_cache_is_watched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

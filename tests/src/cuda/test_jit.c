@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "cuda/append.h"
 #include "cuda/sources.h"
 #include "jit_scene.h"
 #include "scratch.h"
@@ -83,6 +84,34 @@ static void test_each_architecture_gets_its_code(void **state)
         assert_non_null(strstr(cubin.log, target));
         assert_non_null(strstr(cubin.log, "spill stores"));
         assert_int_equal(strlen(cubin.key), 64);
+        heed_cubin_free(&cubin);
+    }
+}
+
+/* append.cu, with the macros of every kind of problem. */
+static void test_what_appends_compiles(void **state)
+{
+    static const char *const words[] = { "", "rotary=16", "rotary=16:interleaved",
+                                         "rotary=16 cos=bf16 sin=bf16" };
+    static const char *const types[] = { "f32", "f16", "bf16" };
+    static const int archs[] = { 80, 90 };
+    jit_scene_compiler();
+    for (size_t i = 0; i < 4 * 3; i++) {
+        heed_define defines[HEED_APPEND_DEFINES];
+        heed_problem problem;
+        heed_cubin cubin;
+        char spec[96];
+        snprintf(spec, sizeof spec, "b1 h1 s1/9 d16 %s lengths append=1 %s", types[i % 3],
+                 words[i / 3]);
+        assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+        const heed_build build = { .source = "append.cu",
+                                   .defines = defines,
+                                   .define_count = heed_cuda_append_defines(&problem, defines),
+                                   .arch = archs[i % 2] };
+        if (heed_jit_build(&build, &cubin) != HEED_OK)
+            fail_msg("%s: %s", spec, heed_message());
+        if (!cubin.ptx)
+            assert_non_null(strstr(cubin.log, "0 bytes spill stores"));
         heed_cubin_free(&cubin);
     }
 }
@@ -408,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JIT_TEST(test_every_device_source_is_carried),
         JIT_TEST(test_each_architecture_gets_its_code),
+        JIT_TEST(test_what_appends_compiles),
         JIT_TEST(test_the_second_time_is_cached),
         JIT_TEST(test_a_fresh_build_is_compiled_each_time),
         JIT_TEST(test_everything_is_part_of_the_key),

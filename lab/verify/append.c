@@ -1,0 +1,177 @@
+/*
+ * append.c - new keys and values in the laboratory
+ */
+#include "lab/verify/append.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+
+int64_t lab_append_first(const heed_problem *problem, const heed_buffers *data, int64_t batch)
+{
+    const lab_view lengths = lab_view_of(problem, LAB_LENGTHS);
+    if (problem->append == 0)
+        return INT64_MAX;
+    int64_t length = (int64_t)lab_data_get(lengths.kind, data->lengths,
+                                           lab_view_at(&lengths, batch, 0, 0));
+    return length - problem->append;
+}
+
+/* The number is the exact one, rounded to float64, to float32 and to the type. */
+static double rounded(heed_type type, double value)
+{
+    return lab_element_round(type, (double)(float)value);
+}
+
+void lab_rotate(const heed_problem *problem, const heed_buffers *data, int64_t position,
+                double *vector)
+{
+    const heed_problem *p = problem;
+    const int64_t pairs = p->rotary / 2, turned = p->shared ? p->dim_v : 0;
+    for (int64_t c = 0; c < pairs; c++) {
+        double cosine = lab_data_get(p->rotary_cos.type, data->rotary_cos, position * pairs + c);
+        double sine = lab_data_get(p->rotary_sin.type, data->rotary_sin, position * pairs + c);
+        double *a = vector + turned + (p->interleaved ? 2 * c : c);
+        double *b = p->interleaved ? a + 1 : a + pairs;
+        double x = *a, y = *b;
+        *a = rounded(p->type, x * cosine - y * sine);
+        *b = rounded(p->type, x * sine + y * cosine);
+    }
+}
+
+void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, int64_t batch,
+                      int64_t query, double *vector)
+{
+    int64_t keys = lab_append_first(problem, data, batch) + problem->append;
+    int64_t position = query + keys - problem->seq_q;
+    if (problem->rotary > 0)
+        lab_rotate(problem, data, position > 0 ? position : 0, vector);
+}
+
+/* Where new ones of K or V are, and where they belong. */
+typedef struct places {
+    lab_view cache, added;
+    unsigned char *data;       /* of the cache */
+    const unsigned char *from; /* of the new ones */
+} places;
+
+static places places_of(const heed_problem *problem, const heed_buffers *data, lab_role role)
+{
+    const lab_role added = role == LAB_K ? LAB_K_NEW : LAB_V_NEW;
+    places p = { .cache = lab_view_of(problem, role),
+                 .added = lab_view_of(problem, added),
+                 .from = lab_buffers_get(data, added) };
+    const void *cache = lab_buffers_get(data, role);
+    memcpy(&p.data, &cache, sizeof cache);
+    lab_view_bind(&p.cache, problem, data->table);
+    return p;
+}
+
+/* The @n-th new vector: its batch element, head, and number. */
+typedef struct place {
+    int64_t batch, head, n;
+} place;
+
+static place place_at(const heed_problem *problem, int64_t n)
+{
+    return (place){ .batch = n / problem->append / problem->heads_kv,
+                    .head = n / problem->append % problem->heads_kv,
+                    .n = n % problem->append };
+}
+
+static int64_t count_of(const heed_problem *problem)
+{
+    return problem->batch * problem->heads_kv * problem->append;
+}
+
+/* The element of the cache where the vector begins. */
+static int64_t cache_at(const heed_problem *problem, const heed_buffers *data, const places *p,
+                        place at)
+{
+    int64_t key = lab_append_first(problem, data, at.batch) + at.n;
+    return lab_view_at(&p->cache, at.batch, key, at.head);
+}
+
+void lab_append_derive(const heed_problem *problem, const heed_buffers *data, lab_role role,
+                       void *to)
+{
+    const places p = places_of(problem, data, role == LAB_K_NEW ? LAB_K : LAB_V);
+    const size_t bytes = (size_t)p.added.dim * p.added.element;
+    for (int64_t i = 0; i < count_of(problem); i++) {
+        const place at = place_at(problem, i);
+        const int64_t into = lab_view_at(&p.added, at.batch, at.n, at.head);
+        const int64_t from = cache_at(problem, data, &p, at);
+        memcpy((unsigned char *)to + (size_t)into * p.added.element,
+               p.data + (size_t)from * p.cache.element, bytes);
+    }
+}
+
+static bool has(const heed_problem *problem, lab_role role)
+{
+    return problem->append > 0 && !(role == LAB_V && problem->shared);
+}
+
+void lab_append_blank(const heed_problem *problem, const heed_buffers *data)
+{
+    for (int role = LAB_K; role <= LAB_V; role++) {
+        if (!has(problem, (lab_role)role))
+            continue;
+        const places p = places_of(problem, data, (lab_role)role);
+        for (int64_t i = 0; i < count_of(problem); i++) {
+            int64_t into = cache_at(problem, data, &p, place_at(problem, i));
+            memset(p.data + (size_t)into * p.cache.element, 0xff,
+                   (size_t)p.cache.dim * p.cache.element);
+        }
+    }
+}
+
+/* Writes the new ones where they belong, rotated if that is asked for. */
+static void write_new(const heed_problem *problem, const heed_buffers *data, bool rotated)
+{
+    double vector[HEED_DIM_MAX];
+    for (int role = LAB_K; role <= LAB_V; role++) {
+        if (!has(problem, (lab_role)role))
+            continue;
+        const places p = places_of(problem, data, (lab_role)role);
+        for (int64_t i = 0; i < count_of(problem); i++) {
+            const place at = place_at(problem, i);
+            const int64_t into = cache_at(problem, data, &p, at);
+            lab_elements_load(p.added.type, p.from, lab_view_at(&p.added, at.batch, at.n, at.head),
+                              p.added.dim, vector);
+            if (role == LAB_K && problem->rotary > 0 && rotated)
+                lab_rotate(problem, data, lab_append_first(problem, data, at.batch) + at.n, vector);
+            for (int64_t c = 0; c < p.cache.dim; c++)
+                lab_element_set(p.cache.type, p.data, into + c, vector[c]);
+        }
+    }
+}
+
+void lab_append_complete(const heed_problem *problem, const heed_buffers *data)
+{
+    write_new(problem, data, true);
+}
+
+void lab_append_return(const heed_problem *problem, const heed_buffers *data)
+{
+    if (lab_append_repeats(problem))
+        write_new(problem, data, false);
+}
+
+bool lab_append_repeats(const heed_problem *problem)
+{
+    const heed_strides *const all[] = { &problem->k_new, &problem->v_new };
+    bool repeats = false;
+    for (int i = 0; i < (problem->shared ? 1 : 2) && problem->append > 0; i++)
+        repeats |= all[i]->batch == 0 || all[i]->seq == 0 || all[i]->head == 0;
+    return repeats;
+}
+
+heed_problem lab_append_rest(const heed_problem *problem)
+{
+    heed_problem rest = *problem;
+    rest.append = rest.rotary = rest.interleaved = 0;
+    rest.k_new = rest.v_new = (heed_strides){ 0 };
+    rest.rotary_cos = rest.rotary_sin = (heed_operand){ 0 };
+    return rest;
+}

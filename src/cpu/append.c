@@ -1,0 +1,169 @@
+/*
+ * append.c - new keys and values into the cache, and queries rotated, on a CPU
+ *
+ * A row is a new key of a batch element with its value, or a query, of all heads.
+ */
+#include "../append.h"
+
+#include <stdatomic.h>
+
+#include "../problem.h"
+#include "cpu.h"
+
+/* Elements that a thread writes sooner than another one wakes up. */
+#define ELEMENTS_MIN ((int64_t)1 << 15)
+
+typedef struct append_job {
+    const heed_problem *problem;
+    const heed_buffers *buffers;
+    char *queries;         /* rotated ones; NULL: they stay as they are */
+    heed_strides q_stride; /* of these */
+    int64_t element;       /* bytes of one */
+    int64_t keys, rows;    /* new keys of all batch elements; with these, all rows */
+    int64_t step;          /* rows that a thread takes at a time */
+    atomic_llong next;
+} append_job;
+
+/* Rotates the columns a and b of pair @c, of float32 numbers: products are exact in float64. */
+static void rotate_pair(float *row, int64_t a, int64_t b, double cos, double sin)
+{
+    const double x = (double)row[a], y = (double)row[b];
+    row[a] = (float)(x * cos - y * sin);
+    row[b] = (float)(y * cos + x * sin);
+}
+
+/* Writes a vector of @dim elements, rotated as @cos and @sin say where they are not NULL. */
+static void write_vector(const append_job *job, void *to, const void *from, int64_t dim,
+                         const float *cos, const float *sin)
+{
+    const heed_problem *p = job->problem;
+    const int64_t pairs = p->rotary / 2, first = heed_problem_turned(p) * job->element;
+    float row[HEED_DIM_MAX];
+    memcpy(to, from, (size_t)(dim * job->element));
+    if (!cos)
+        return;
+    heed_load_row(row, (const char *)from + first, p->rotary, p->type);
+    for (int64_t c = 0; c < pairs; c++) {
+        const int64_t a = p->interleaved ? 2 * c : c;
+        rotate_pair(row, a, p->interleaved ? a + 1 : a + pairs, (double)cos[c], (double)sin[c]);
+    }
+    heed_store_row((char *)to + first, row, p->rotary, p->type);
+}
+
+/* The cosines or sines of @position, as float32. */
+static void load_turns(float *to, const heed_problem *p, const heed_operand *operand,
+                       const void *data, int64_t position)
+{
+    static const heed_type types[] = {
+        [HEED_DATA_F32] = HEED_F32, [HEED_DATA_F16] = HEED_F16, [HEED_DATA_BF16] = HEED_BF16
+    };
+    const heed_type type = types[operand->type];
+    const int64_t pairs = p->rotary / 2;
+    const size_t at = (size_t)(position * pairs) * heed_type_size(type);
+    heed_load_row(to, (const char *)data + at, pairs, type);
+}
+
+/* The angles of one position. */
+typedef struct turns {
+    float cos[HEED_DIM_MAX / 2];
+    float sin[HEED_DIM_MAX / 2];
+} turns;
+
+static void load_position(turns *t, const append_job *job, int64_t position)
+{
+    const heed_problem *p = job->problem;
+    load_turns(t->cos, p, &p->rotary_cos, job->buffers->rotary_cos, position);
+    load_turns(t->sin, p, &p->rotary_sin, job->buffers->rotary_sin, position);
+}
+
+/* Elements from a tensor's first to head @head of key @j of batch element @batch. */
+static int64_t cache_offset(const append_job *job, const heed_strides *s, int64_t batch, int64_t j,
+                            int64_t head)
+{
+    const heed_problem *p = job->problem;
+    if (p->page > 0) {
+        const int32_t *table = job->buffers->table;
+        batch = table[batch * p->table.strides.batch + j / p->page];
+        j %= p->page;
+    }
+    return batch * s->batch + j * s->seq + head * s->head;
+}
+
+static int64_t length_of(const append_job *job, int64_t batch)
+{
+    const int32_t *lengths = job->buffers->lengths;
+    return lengths[batch * job->problem->lengths.strides.batch];
+}
+
+/* New key @n of batch element @batch, with its value. */
+static void write_key(const append_job *job, int64_t batch, int64_t n)
+{
+    const heed_problem *p = job->problem;
+    const heed_buffers *b = job->buffers;
+    const int64_t j = length_of(job, batch) - p->append + n;
+    turns t;
+    if (p->rotary > 0)
+        load_position(&t, job, j);
+    for (int64_t h = 0; h < p->heads_kv; h++) {
+        const int64_t k = cache_offset(job, &p->k, batch, j, h);
+        const int64_t from = batch * p->k_new.batch + n * p->k_new.seq + h * p->k_new.head;
+        write_vector(job, (char *)(uintptr_t)b->k + k * job->element,
+                     (const char *)b->k_new + from * job->element, p->dim_qk,
+                     p->rotary > 0 ? t.cos : NULL, t.sin);
+    }
+    for (int64_t h = 0; h < p->heads_kv && !p->shared; h++) {
+        const int64_t v = cache_offset(job, &p->v, batch, j, h);
+        const int64_t from = batch * p->v_new.batch + n * p->v_new.seq + h * p->v_new.head;
+        write_vector(job, (char *)(uintptr_t)b->v + v * job->element,
+                     (const char *)b->v_new + from * job->element, p->dim_v, NULL, NULL);
+    }
+}
+
+static void write_query(const append_job *job, int64_t batch, int64_t i)
+{
+    const heed_problem *p = job->problem;
+    const heed_strides *to = &job->q_stride;
+    turns t;
+    load_position(&t, job, heed_max(i + length_of(job, batch) - p->seq_q, 0));
+    for (int64_t h = 0; h < p->heads_q; h++) {
+        const int64_t from = batch * p->q.batch + i * p->q.seq + h * p->q.head;
+        const int64_t at = batch * to->batch + i * to->seq + h * to->head;
+        write_vector(job, job->queries + at * job->element,
+                     (const char *)job->buffers->q + from * job->element, p->dim_qk, t.cos, t.sin);
+    }
+}
+
+static void write_rows(void *data, int index)
+{
+    append_job *job = data;
+    const heed_problem *p = job->problem;
+    (void)index;
+    for (;;) {
+        const int64_t first = atomic_fetch_add_explicit(&job->next, job->step,
+                                                        memory_order_relaxed);
+        if (first >= job->rows)
+            return;
+        for (int64_t r = first; r < heed_min(first + job->step, job->rows); r++)
+            if (r < job->keys)
+                write_key(job, r / p->append, r % p->append);
+            else
+                write_query(job, (r - job->keys) / p->seq_q, (r - job->keys) % p->seq_q);
+    }
+}
+
+void heed_append_on_cpu(const heed_plan *plan, const heed_buffers *buffers, void *queries)
+{
+    const heed_problem *p = &plan->append->problem;
+    append_job job = { .problem = p,
+                       .buffers = buffers,
+                       .queries = queries,
+                       .q_stride = plan->problem.q,
+                       .element = (int64_t)heed_type_size(p->type),
+                       .keys = p->batch * p->append };
+    const int64_t wide = heed_max(p->heads_kv * (p->dim_qk + p->dim_v), p->heads_q * p->dim_qk);
+    job.rows = job.keys + (queries ? p->batch * p->seq_q : 0);
+    job.step = heed_div_up(ELEMENTS_MIN, wide);
+    const int64_t pieces = heed_div_up(job.rows, job.step);
+    const int threads = (int)heed_min(pieces, plan->context->machine.threads);
+    heed_pool_run(plan->context->pool, write_rows, &job, threads);
+}

@@ -1,0 +1,235 @@
+/*
+ * append.c - new keys and values into the cache, and queries rotated, on a CUDA device: a launch
+ * ahead of the kernel's
+ *
+ * Head dims, lengths and strides are arguments, so one compilation serves all problems of a type.
+ */
+#include "append.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "../append.h"
+#include "../problem.h"
+#include "backend.h"
+
+#define ALIGNED 16
+
+/* plan->append->code */
+typedef struct append_code {
+    heed_cuda_function *wide; /* 16 bytes at a time; NULL: strides or dims rule that out */
+    heed_cuda_function *any;
+    heed_cuda_append_args args; /* but for the addresses */
+} append_code;
+
+/* The number of a type as device code has it. */
+static int type_of(heed_data data)
+{
+    return (int)data - (int)HEED_DATA_F32;
+}
+
+int heed_cuda_append_defines(const heed_problem *problem, heed_define defines[HEED_APPEND_DEFINES])
+{
+    int count = 0;
+    defines[count++] = (heed_define){ "HEED_TYPE", (int)problem->type };
+    defines[count++] = (heed_define){ "HEED_MASKED", 0 };
+    if (problem->rotary > 0)
+        defines[count++] = (heed_define){ "HEED_TURNS", type_of(problem->rotary_cos.type) };
+    if (problem->interleaved)
+        defines[count++] = (heed_define){ "HEED_INTERLEAVED", 1 };
+    return count;
+}
+
+static heed_cuda_strides strides_of(const heed_strides *s)
+{
+    return (heed_cuda_strides){ s->batch, s->seq, s->head };
+}
+
+static unsigned size_of(int64_t size)
+{
+    return (unsigned)size;
+}
+
+heed_status heed_cuda_append_fill(heed_cuda_append_args *args, const heed_problem *problem)
+{
+    const heed_problem *p = problem, rest = heed_append_rest(problem);
+    int64_t keys, queries, all;
+    if (__builtin_mul_overflow(p->batch * p->append, p->heads_kv, &keys) ||
+        __builtin_mul_overflow(p->batch * p->seq_q, p->heads_q, &queries) ||
+        __builtin_add_overflow(2 * keys, queries, &all) || keys > INT_MAX || all > INT_MAX ||
+        p->seq_k > INT_MAX)
+        return heed_fail(HEED_ERR_UNSUPPORTED,
+                         "append is %lld: more new keys, values and queries than 31 bits count",
+                         (long long)p->append);
+    *args = (heed_cuda_append_args){
+        .length_stride = p->lengths.strides.batch,
+        .table_stride = p->table.strides.batch,
+        .page = heed_cuda_divide_by(size_of(p->page)),
+        .q_stride = strides_of(&p->q),
+        .queries_stride = strides_of(&rest.q),
+        .k_stride = strides_of(&p->k),
+        .v_stride = strides_of(&p->v),
+        .k_new_stride = strides_of(&p->k_new),
+        .v_new_stride = strides_of(&p->v_new),
+        .append = heed_cuda_divide_by(size_of(p->append)),
+        .seq_q = heed_cuda_divide_by(size_of(p->seq_q)),
+        .heads_kv = heed_cuda_divide_by(size_of(p->heads_kv)),
+        .heads_q = heed_cuda_divide_by(size_of(p->heads_q)),
+        .keys = size_of(keys),
+        .values = size_of(p->shared ? keys : 2 * keys),
+        .dim_qk = size_of(p->dim_qk),
+        .dim_v = size_of(p->dim_v),
+        .turned = size_of(heed_problem_turned(p)),
+        .rotary = size_of(p->rotary),
+    };
+    args->vectors = args->values + (p->rotary > 0 ? size_of(queries) : 0);
+    return HEED_OK;
+}
+
+void heed_cuda_append_place(heed_cuda_append_args *args, const heed_problem *problem,
+                            const heed_buffers *buffers, void *queries)
+{
+    args->q = buffers->q;
+    args->k_new = buffers->k_new;
+    args->v_new = buffers->v_new;
+    args->k = (void *)(uintptr_t)buffers->k;
+    args->v = (void *)(uintptr_t)buffers->v;
+    args->queries = queries;
+    args->cosines = buffers->rotary_cos;
+    args->sines = buffers->rotary_sin;
+    args->lengths = buffers->lengths;
+    args->table = problem->page > 0 ? buffers->table : NULL;
+}
+
+unsigned heed_cuda_append_grid(const heed_cuda_append_args *args)
+{
+    return (unsigned)heed_div_up(args->vectors, HEED_APPEND_VECTORS);
+}
+
+/* Are they multiples of @unit elements, as far as vectors are apart by them? */
+static bool are_multiples(const heed_problem *p, int64_t unit)
+{
+    const heed_problem rest = heed_append_rest(p);
+    const heed_strides *const all[] = { &p->k,
+                                        &p->k_new,
+                                        p->shared ? &p->k : &p->v,
+                                        p->shared ? &p->k : &p->v_new,
+                                        p->rotary > 0 ? &p->q : &p->k,
+                                        p->rotary > 0 ? &rest.q : &p->k };
+    bool fit = p->dim_qk % unit == 0 && (p->shared || p->dim_v % unit == 0);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        fit = fit && all[i]->batch % unit == 0 && all[i]->seq % unit == 0 &&
+              all[i]->head % unit == 0;
+    return fit;
+}
+
+bool heed_cuda_append_wide(const heed_problem *problem)
+{
+    const heed_problem *p = problem;
+    const int64_t unit = ALIGNED / (int64_t)heed_type_size(p->type);
+    const int64_t turns = p->interleaved ? p->rotary : p->rotary / 2;
+    return are_multiples(p, unit) && turns % unit == 0 &&
+           (p->rotary == 0 || heed_problem_turned(p) % unit == 0);
+}
+
+bool heed_cuda_append_aligned(const heed_cuda_append_args *args)
+{
+    const uintptr_t bits = (uintptr_t)args->k | (uintptr_t)args->v | (uintptr_t)args->k_new |
+                           (uintptr_t)(args->values > args->keys ? args->v_new : NULL) |
+                           (uintptr_t)(args->rotary > 0 ? args->q : NULL) |
+                           (uintptr_t)args->queries;
+    return bits % ALIGNED == 0;
+}
+
+/* ---- Plans ---- */
+
+static heed_status load(append_code *made, const heed_plan *plan)
+{
+    const heed_problem *p = &plan->append->problem;
+    heed_cuda *cuda = plan->context->cuda;
+    heed_define defines[HEED_APPEND_DEFINES];
+    const heed_build build = { .source = "append.cu",
+                               .defines = defines,
+                               .define_count = heed_cuda_append_defines(p, defines),
+                               .arch = plan->context->machine.gpu->arch };
+    heed_cubin cubin = { .data = NULL };
+    heed_status status = heed_jit_build(&build, &cubin);
+    if (status == HEED_OK)
+        status = heed_cuda_load(cuda, &cubin, "heed_append_any", 0, &made->any);
+    if (status == HEED_OK && heed_cuda_append_wide(p))
+        status = heed_cuda_load(cuda, &cubin, "heed_append_wide", 0, &made->wide);
+    heed_cubin_free(&cubin);
+    return status;
+}
+
+heed_status heed_append_prepare_cuda(heed_plan *plan)
+{
+    append_code *made = calloc(1, sizeof *made);
+    if (!made)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
+    plan->append->code = made;
+    heed_status status = heed_cuda_append_fill(&made->args, &plan->append->problem);
+    return status == HEED_OK ? load(made, plan) : status;
+}
+
+void heed_append_release_cuda(heed_plan *plan)
+{
+    append_code *made = plan->append->code;
+    if (!made)
+        return;
+    if (made->wide)
+        heed_cuda_unload(plan->context->cuda, made->wide);
+    if (made->any)
+        heed_cuda_unload(plan->context->cuda, made->any);
+    free(made);
+    plan->append->code = NULL;
+}
+
+/* ---- Executions ---- */
+
+/* All pointers are checked before anything is written. */
+static heed_status check_pointers(const heed_plan *plan, const heed_buffers *buffers, void *queries)
+{
+    const bool turns = plan->append->problem.rotary > 0;
+    const struct {
+        const char *field;
+        const void *pointer;
+    } all[] = { { "k_new", buffers->k_new },
+                { "v_new", plan->problem.shared ? NULL : buffers->v_new },
+                { "rotary_cos", turns ? buffers->rotary_cos : NULL },
+                { "rotary_sin", turns ? buffers->rotary_sin : NULL },
+                { "workspace", queries } };
+    heed_cuda *cuda = plan->context->cuda;
+    heed_status status = heed_cuda_check_buffers(plan, buffers);
+    for (size_t i = 0; i < sizeof all / sizeof *all && status == HEED_OK; i++)
+        if (all[i].pointer)
+            status = heed_cuda_check_pointer(cuda, all[i].field, all[i].pointer);
+    return status;
+}
+
+static heed_status start(const heed_plan *plan, const heed_buffers *buffers, void *queries)
+{
+    const append_code *made = plan->append->code;
+    heed_cuda_append_args args = made->args;
+    heed_cuda_append_place(&args, &plan->append->problem, buffers, queries);
+    const bool wide = made->wide && heed_cuda_append_aligned(&args);
+    const heed_cuda_launch launch = { .function = wide ? made->wide : made->any,
+                                      .grid = { heed_cuda_append_grid(&args), 1, 1 },
+                                      .threads = HEED_APPEND_VECTORS * 32,
+                                      .args = &args,
+                                      .overlap = heed_gpu_overlaps(plan->context->machine.gpu) };
+    return heed_cuda_start(plan->context->cuda, &launch, buffers->stream);
+}
+
+heed_status heed_append_on_cuda(const heed_plan *plan, const heed_buffers *buffers, void *queries)
+{
+    heed_cuda *cuda = plan->context->cuda;
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    status = check_pointers(plan, buffers, queries);
+    if (status == HEED_OK)
+        status = start(plan, buffers, queries);
+    heed_cuda_leave(cuda);
+    return status;
+}

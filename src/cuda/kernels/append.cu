@@ -1,0 +1,259 @@
+/*
+ * append.cu - new keys and values into the cache, and queries rotated, ahead of attention
+ *
+ * A warp writes one vector: a new key to its place in K, rotated by its position, its value to V,
+ * or a rotated query to the workspace, since Q is not to be changed. Rotations are computed in
+ * float64, in which the products of two float32 are exact, so that contraction changes nothing and
+ * every backend gives the same bits.
+ *
+ * Macros: HEED_TYPE as in plain.cuh; HEED_TURNS, the type of cosines and sines, likewise, or
+ * without it none are read; HEED_INTERLEAVED.
+ */
+#include "append_args.cuh"
+#include "rows.cuh"
+
+#ifndef HEED_INTERLEAVED
+#define HEED_INTERLEAVED 0
+#endif
+
+/* Elements of 16 bytes. */
+#define UNIT_WIDE (HEED_TYPE == 0 ? 4 : 8)
+#define UNIT_MOST 8
+
+/* Elements that a lane takes at a time. */
+typedef struct unit_of {
+    float x[UNIT_MOST];
+} unit_of;
+
+HEED_DEVICE i64 bytes_of(i64 elements)
+{
+    return elements * (HEED_TYPE == 0 ? 4 : 2);
+}
+
+HEED_DEVICE float from_16_bits(u16 x, const int type)
+{
+    return type == 1 ? ptx_f16_to_f32(x) : ptx_bf16_to_f32(x);
+}
+
+HEED_DEVICE u16 to_16_bits(float x)
+{
+    return HEED_TYPE == 1 ? ptx_f32_to_f16(x) : ptx_f32_to_bf16(x);
+}
+
+/* Number @index of an array of elements of @type. */
+HEED_DEVICE float load_number(const void *data, i64 index, const int type)
+{
+    if (type == 0)
+        return ptx_ld_global_f32((const float *)data + index);
+    return from_16_bits(ptx_ld_global_u16((const u16 *)data + index), type);
+}
+
+HEED_DEVICE void load_unit(unit_of *u, const u8 *from, const int unit)
+{
+    if (unit == 1) {
+        u->x[0] = load_number(from, 0, HEED_TYPE);
+        return;
+    }
+    const heed_u32x4 r = ptx_ld_global_16(from);
+    HEED_UNROLL
+    for (int i = 0; i < UNIT_WIDE; i++)
+        u->x[i] = HEED_TYPE == 0 ? ptx_as_f32(r.v[i % 4])
+                                 : from_16_bits((u16)(r.v[i / 2 % 4] >> i % 2 * 16), HEED_TYPE);
+}
+
+HEED_DEVICE void store_unit(u8 *to, const unit_of *u, const int unit)
+{
+    heed_u32x4 r;
+    if (unit == 1 && HEED_TYPE == 0) {
+        ptx_st_global_f32((float *)(void *)to, u->x[0]);
+        return;
+    }
+    if (unit == 1) {
+        ptx_st_global_u16(to, to_16_bits(u->x[0]));
+        return;
+    }
+    HEED_UNROLL
+    for (int i = 0; i < 4; i++)
+        r.v[i] = HEED_TYPE == 0 ? ptx_as_u32(u->x[i])
+                                : to_16_bits(u->x[2 * i]) | (u32)to_16_bits(u->x[2 * i + 1]) << 16;
+    ptx_st_global_16(to, r);
+}
+
+/* Copies the columns @first up to @end as they are. */
+HEED_DEVICE void copy_columns(u8 *to, const u8 *from, u32 first, u32 end, const int unit)
+{
+    for (u32 c = first + ptx_lane() * unit; c < end; c += 32 * unit) {
+        const i64 at = bytes_of(c);
+        if (unit > 1)
+            ptx_st_global_16(to + at, ptx_ld_global_16(from + at));
+        else if (HEED_TYPE == 0)
+            ptx_st_global_4(to + at, ptx_ld_ahead_4(from + at));
+        else
+            ptx_st_global_u16(to + at, ptx_ld_global_u16(from + at));
+    }
+}
+
+#ifdef HEED_TURNS
+
+HEED_DEVICE void turn_pair(float *a, float *b, float cosine, float sine)
+{
+    const double x = *a, y = *b, c = cosine, s = sine;
+    *a = (float)(x * c - y * s);
+    *b = (float)(y * c + x * s);
+}
+
+/* Turns pairs from @c on whose first columns are @a, and second ones @b. */
+HEED_DEVICE void turn_units(const heed_cuda_append_args *args, unit_of *a, unit_of *b, i64 c,
+                            const int unit)
+{
+    HEED_UNROLL
+    for (int i = 0; i < unit; i++)
+        turn_pair(&a->x[i], &b->x[i], load_number(args->cosines, c + i, HEED_TURNS),
+                  load_number(args->sines, c + i, HEED_TURNS));
+}
+
+/* The same of neighbours. */
+HEED_DEVICE void turn_neighbours(const heed_cuda_append_args *args, unit_of *u, i64 c,
+                                 const int unit)
+{
+    HEED_UNROLL
+    for (int i = 0; i < unit / 2; i++)
+        turn_pair(&u->x[2 * i], &u->x[2 * i + 1], load_number(args->cosines, c + i, HEED_TURNS),
+                  load_number(args->sines, c + i, HEED_TURNS));
+}
+
+/* Writes the columns that are rotated as they are at @position. */
+HEED_DEVICE void turn_columns(const heed_cuda_append_args *args, u8 *to, const u8 *from,
+                              u32 position, const int unit)
+{
+    const u32 pairs = args->rotary / 2;
+    const i64 turns = (i64)position * pairs;
+    unit_of a, b;
+    to += bytes_of(args->turned);
+    from += bytes_of(args->turned);
+    if (HEED_INTERLEAVED && unit > 1) {
+        for (u32 c = ptx_lane() * unit; c < args->rotary; c += 32 * unit) {
+            load_unit(&a, from + bytes_of(c), unit);
+            turn_neighbours(args, &a, turns + c / 2, unit);
+            store_unit(to + bytes_of(c), &a, unit);
+        }
+        return;
+    }
+    for (u32 c = ptx_lane() * unit; c < pairs; c += 32 * unit) {
+        const i64 first = bytes_of(HEED_INTERLEAVED ? 2 * c : c);
+        const i64 second = HEED_INTERLEAVED ? first + bytes_of(1) : first + bytes_of(pairs);
+        load_unit(&a, from + first, unit);
+        load_unit(&b, from + second, unit);
+        turn_units(args, &a, &b, turns + c, unit);
+        store_unit(to + first, &a, unit);
+        store_unit(to + second, &b, unit);
+    }
+}
+
+#endif
+
+/* Writes a vector of Q or of a new key. */
+HEED_DEVICE void write_turned(const heed_cuda_append_args *args, u8 *to, const u8 *from,
+                              u32 position, const int unit)
+{
+#ifdef HEED_TURNS
+    copy_columns(to, from, 0, args->turned, unit);
+    turn_columns(args, to, from, position, unit);
+    copy_columns(to, from, args->turned + args->rotary, args->dim_qk, unit);
+#else
+    (void)position;
+    copy_columns(to, from, 0, args->dim_qk, unit);
+#endif
+}
+
+HEED_DEVICE i64 at_strides(const heed_cuda_strides *s, i64 batch, i64 seq, i64 head)
+{
+    return bytes_of(batch * s->batch + seq * s->seq + head * s->head);
+}
+
+HEED_DEVICE i64 length_of(const heed_cuda_append_args *args, u32 batch)
+{
+    return (i32)ptx_ld_ahead_4(args->lengths + batch * args->length_stride);
+}
+
+/* Where key @j of @batch is in K or V. */
+HEED_DEVICE i64 in_cache(const heed_cuda_append_args *args, const heed_cuda_strides *s, u32 batch,
+                         u32 j, u32 head)
+{
+    if (!args->table)
+        return at_strides(s, batch, j, head);
+    const u32 page = divide(j, args->page);
+    const u32 number = ptx_ld_ahead_4(args->table + batch * args->table_stride + page);
+    return at_strides(s, (i32)number, j - page * args->page.value, head);
+}
+
+/* A new key, or the value of one. */
+typedef struct new_vector {
+    u32 batch, head, n;
+    u32 position;
+} new_vector;
+
+HEED_DEVICE new_vector find_new(const heed_cuda_append_args *args, u32 vector)
+{
+    new_vector it;
+    const u32 row = divide(vector, args->heads_kv);
+    it.head = vector - row * args->heads_kv.value;
+    it.batch = divide(row, args->append);
+    it.n = row - it.batch * args->append.value;
+    it.position = (u32)(length_of(args, it.batch) - args->append.value + it.n);
+    return it;
+}
+
+HEED_DEVICE void write_key(const heed_cuda_append_args *args, u32 vector, const int unit)
+{
+    const new_vector it = find_new(args, vector);
+    const i64 to = in_cache(args, &args->k_stride, it.batch, it.position, it.head);
+    const i64 from = at_strides(&args->k_new_stride, it.batch, it.n, it.head);
+    write_turned(args, (u8 *)args->k + to, (const u8 *)args->k_new + from, it.position, unit);
+}
+
+HEED_DEVICE void write_value(const heed_cuda_append_args *args, u32 vector, const int unit)
+{
+    const new_vector it = find_new(args, vector);
+    const i64 to = in_cache(args, &args->v_stride, it.batch, it.position, it.head);
+    const i64 from = at_strides(&args->v_new_stride, it.batch, it.n, it.head);
+    copy_columns((u8 *)args->v + to, (const u8 *)args->v_new + from, 0, args->dim_v, unit);
+}
+
+HEED_DEVICE void write_query(const heed_cuda_append_args *args, u32 vector, const int unit)
+{
+    const u32 row = divide(vector, args->heads_q), head = vector - row * args->heads_q.value;
+    const u32 batch = divide(row, args->seq_q), i = row - batch * args->seq_q.value;
+    const i64 position = i + length_of(args, batch) - args->seq_q.value;
+    const i64 to = at_strides(&args->queries_stride, batch, i, head);
+    const i64 from = at_strides(&args->q_stride, batch, i, head);
+    write_turned(args, (u8 *)args->queries + to, (const u8 *)args->q + from,
+                 position > 0 ? (u32)position : 0, unit);
+}
+
+/* The launch ahead may write what is read here; the one behind reads what is written. */
+HEED_DEVICE void write_vector(const heed_cuda_append_args *args, const int unit)
+{
+    const u32 vector = ptx_block_x() * HEED_APPEND_VECTORS + ptx_thread() / 32;
+    ptx_griddepcontrol_wait();
+    ptx_griddepcontrol_launch();
+    if (vector < args->keys)
+        write_key(args, vector, unit);
+    else if (vector < args->values)
+        write_value(args, vector - args->keys, unit);
+    else if (vector < args->vectors)
+        write_query(args, vector - args->values, unit);
+}
+
+/* For tensors, strides and dims that are multiples of 16 bytes, and for any. */
+HEED_ENTRY_BESIDE(HEED_APPEND_VECTORS * 32)
+heed_append_wide(HEED_GRID_CONSTANT const heed_cuda_append_args args)
+{
+    write_vector(&args, UNIT_WIDE);
+}
+
+HEED_ENTRY_BESIDE(HEED_APPEND_VECTORS * 32)
+heed_append_any(HEED_GRID_CONSTANT const heed_cuda_append_args args)
+{
+    write_vector(&args, 1);
+}

@@ -1,0 +1,80 @@
+/*
+ * problem_work.c - how much work a problem stands for
+ */
+#include "operand.h"
+#include "problem.h"
+
+heed_problem heed_problem_typical(const heed_problem *problem)
+{
+    heed_problem typical = *problem;
+    if (problem->tokens_q > 0)
+        typical.seq_q = heed_div_up(problem->tokens_q, problem->batch);
+    if (problem->tokens_k > 0)
+        typical.seq_k = heed_div_up(problem->tokens_k, problem->batch);
+    if (problem->tokens_k > 0) /* that the lengths differ is still to be known */
+        typical.lengths = (heed_operand){ HEED_DATA_I32, HEED_ALONG_BATCH, { .batch = 1 } };
+    if (problem->page > 0 && heed_problem_varies_k(problem))
+        typical.pages = 0; /* as many as the longest ones need */
+    typical.tokens_q = typical.tokens_k = 0;
+    typical.cu_seqlens_q = typical.cu_seqlens_k = (heed_operand){ .type = HEED_DATA_NONE };
+    return typical;
+}
+
+heed_problem heed_problem_planned(const heed_problem *problem)
+{
+    heed_problem planned = *problem;
+    if (!problem->invariant)
+        return planned;
+    planned.batch = HEED_INVARIANT_BATCH;
+    if (problem->tokens_q > 0)
+        planned.tokens_q = planned.batch * problem->seq_q;
+    if (problem->tokens_k > 0)
+        planned.tokens_k = planned.batch * problem->seq_k;
+    planned.pages = 0;
+    for (int i = 0; i < HEED_ALL_TENSORS; i++)
+        heed_problem_set_strides(&planned, i, (heed_strides){ 0 });
+    for (int i = 0; i < HEED_OPERANDS; i++)
+        heed_problem_operand_of(&planned, i)->strides = (heed_strides){ 0 };
+    heed_problem_normalize_own(&planned);
+    return planned;
+}
+
+double heed_problem_flops(const heed_problem *caller)
+{
+    heed_problem own;
+    if (heed_problem_read(&own, caller) != HEED_OK)
+        return 0;
+    const heed_problem typical = heed_problem_typical(&own), *problem = &typical;
+    double heads = (double)problem->batch * (double)problem->heads_q;
+    double per_pair = 2.0 * (double)(problem->dim_qk + problem->dim_v);
+    return heads * per_pair * (double)heed_problem_pairs(problem);
+}
+
+/* The share of a pool's pages that the keys may be in, 1 of other tensors. */
+static double used_pages(const heed_problem *problem, const heed_tensor *tensor)
+{
+    double needed = (double)problem->batch * (double)problem->seq_k;
+    double there = (double)tensor->batch * (double)tensor->seq;
+    bool paged = problem->page > 0 && tensor->role->seq == HEED_PART_SEQ_K;
+    return paged && needed < there ? needed / there : 1;
+}
+
+double heed_problem_bytes(const heed_problem *caller)
+{
+    heed_problem own, *problem = &own;
+    if (heed_problem_read(&own, caller) != HEED_OK)
+        return 0;
+    double elements = 0;
+    for (int i = 0; i < HEED_ALL_TENSORS; i++) {
+        heed_tensor tensor = heed_problem_tensor(problem, i);
+        heed_strides strides = heed_strides_normal(&tensor, tensor.strides);
+        bool part = (i == HEED_ROLE_V && problem->shared) || !heed_problem_has(problem, i);
+        double distinct = part ? 0 : (double)tensor.dim;
+        distinct *= strides.batch == 0 ? 1.0 : (double)tensor.batch;
+        distinct *= strides.seq == 0 ? 1.0 : (double)tensor.seq;
+        distinct *= used_pages(problem, &tensor);
+        distinct *= strides.head == 0 ? 1.0 : (double)tensor.heads;
+        elements += distinct;
+    }
+    return elements * (double)heed_type_size(problem->type) + heed_operands_bytes(problem);
+}

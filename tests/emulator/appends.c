@@ -1,0 +1,21 @@
+/*
+ * appends.c - all that append.c was compiled as
+ */
+#include "emulator/append.h"
+
+#include <stddef.h>
+
+extern const emulated_append append_f32, append_f16, append_bf16, append_f32_halves,
+    append_f32_neighbours, append_f16_halves, append_bf16_neighbours, append_bf16_halves_f32;
+
+const emulated_append *const emulated_appends[] = {
+    &append_f32,
+    &append_f16,
+    &append_bf16,
+    &append_f32_halves,
+    &append_f32_neighbours,
+    &append_f16_halves,
+    &append_bf16_neighbours,
+    &append_bf16_halves_f32,
+    NULL,
+};

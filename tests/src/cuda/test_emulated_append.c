@@ -1,0 +1,164 @@
+/*
+ * test_emulated_append.c - append.cu on the emulator leaves the cache as a definition of its own
+ * says, every byte of it, and rotates queries to the bit; nothing else is touched
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "append.h"
+#include "appended.h"
+#include "cuda/append.h"
+#include "emulator/append.h"
+#include "emulator/emulator.h"
+
+/* Specs, and whether vectors can be moved 16 bytes at a time. */
+static const struct {
+    const char *spec;
+    bool wide;
+} specs[] = {
+    { "b4 h4/2 s1/40 d16 f32 lengths append=1", true },
+    { "b4 h4/2 s3/40 d17/40 f32 lengths append=3", false },
+    { "b4 h4/2 s5/40 d16 f16 lengths append=3 k_new=200:48:17 v_new=0:32:16", false },
+    { "b4 h6/3 s1/40 d16/24 bf16 lengths append=40 layout=bhsd", true },
+    { "b4 h4/2 s1/40 d264 bf16 lengths append=1 paged=8/24", true },
+    { "b4 h4/2 s3/40 d8 f16 lengths append=11 paged=8/24 k=2000:40:16 v=600:20:200", false },
+    { "b4 h2 s3/40 d16 f16 lengths append=3 paged=1/170 table=b@45:0:0", true },
+    { "b4 h4/1 s2/40 d24/16 bf16 shared lengths append=2 paged=4/40", true },
+    { "b4 h4/1 s2/40 d24/16 f32 shared lengths append=2 rotary=8:interleaved", true },
+    { "b4 h4/1 s2/40 d29/20 f32 shared lengths append=2 rotary=8:interleaved", false },
+    { "b4 h4/2 s3/40 d16 f32 lengths append=3 rotary=16", true },
+    { "b4 h4/2 s3/40 d16 f32 lengths append=3 rotary=12", false },
+    { "b4 h4/2 s50/40 d520 f32 lengths append=3 rotary=520:interleaved paged=10/17", true },
+    { "b4 h4/2 s3/40 d16 bf16 lengths append=3 rotary=6 paged=8/24", false },
+    { "b4 h4/2 s3/40 d96 bf16 lengths append=3 rotary=64 paged=8/24 q=2000:400:96", true },
+    { "b4 h4/2 s3/40 d32 bf16 lengths append=7 rotary=24:interleaved cos=bf16 sin=bf16", true },
+    { "b4 h4/2 s3/40 d16 bf16 lengths append=1 rotary=2:interleaved cos=bf16 sin=bf16", false },
+    { "b4 h4/2 s9/40 d24 f16 lengths append=1 rotary=16 cos=f16 sin=f16 q=2000:96:24", true },
+};
+#define SPECS (sizeof specs / sizeof *specs)
+
+/* The kernel that was compiled with the macros that the host gives. */
+static const emulated_append *find(const heed_problem *problem)
+{
+    heed_define defines[HEED_APPEND_DEFINES];
+    const int count = heed_cuda_append_defines(problem, defines);
+    int type = -1, turns = -1, interleaved = 0;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(defines[i].name, "HEED_TYPE") == 0)
+            type = (int)defines[i].value;
+        if (strcmp(defines[i].name, "HEED_TURNS") == 0)
+            turns = (int)defines[i].value;
+        if (strcmp(defines[i].name, "HEED_INTERLEAVED") == 0)
+            interleaved = (int)defines[i].value;
+    }
+    for (const emulated_append *const *it = emulated_appends; *it; it++)
+        if ((*it)->type == type && (*it)->turns == turns && (*it)->interleaved == interleaved)
+            return *it;
+    fail_msg("not compiled for type %d, turns %d, interleaved %d", type, turns, interleaved);
+    return NULL;
+}
+
+/* Rotated queries are dense, those expected lie as Q does. */
+static void compare_queries(const appended *a, const unsigned char *queries)
+{
+    const heed_problem *p = &a->problem, rest = heed_append_rest(p);
+    const size_t element = heed_type_size(p->type);
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->seq_q; i++)
+            for (int64_t h = 0; h < p->heads_q; h++) {
+                const int64_t at = b * rest.q.batch + i * rest.q.seq + h * rest.q.head;
+                const int64_t from = b * p->q.batch + i * p->q.seq + h * p->q.head;
+                assert_memory_equal(queries + (size_t)at * element,
+                                    (const char *)a->after[HEED_ROLE_Q] + (size_t)from * element,
+                                    (size_t)p->dim_qk * element);
+            }
+}
+
+static void run(appended *a, const char *spec, const emulated_append *code, bool wide)
+{
+    const heed_problem rest = heed_append_rest(&a->problem);
+    const heed_tensor q = heed_problem_tensor(&rest, HEED_ROLE_Q);
+    const heed_buffers buffers = appended_buffers(a);
+    lab_region queries = { .map = NULL };
+    heed_cuda_append_args args;
+    emulator_report report;
+    assert_int_equal(heed_cuda_append_fill(&args, &a->problem), HEED_OK);
+    if (a->problem.rotary > 0)
+        assert_int_equal(
+            lab_region_create(&queries,
+                              (size_t)heed_tensor_extent(&q) * heed_type_size(a->problem.type), 2,
+                              LAB_EDGE_END),
+            HEED_OK);
+    heed_cuda_append_place(&args, &a->problem, &buffers, queries.data);
+    assert_true(!wide || heed_cuda_append_aligned(&args));
+    const emulator_launch launch = { .kernel = wide ? code->wide : code->any,
+                                     .args = &args,
+                                     .grid = { heed_cuda_append_grid(&args), 1, 1 },
+                                     .threads = HEED_APPEND_VECTORS * 32 };
+    if (!emulator_run(&launch, &report))
+        fail_msg("%s: %s: %s", code->name, spec, emulator_complaint(&report));
+    if (!appended_is_done(a))
+        fail_msg("%s: %s: the cache is not as it should be", code->name, spec);
+    if (queries.map)
+        compare_queries(a, queries.data);
+    lab_region_destroy(&queries);
+}
+
+static void test_the_cache_is_written(void **state)
+{
+    for (size_t i = 0; i < SPECS; i++) {
+        appended a;
+        appended_create(&a, specs[i].spec);
+        const emulated_append *code = find(&a.problem);
+        for (int role = 0; role < HEED_ALL_TENSORS; role++)
+            if (role != HEED_ROLE_K && role != HEED_ROLE_V)
+                lab_region_lock(&a.tensors[role]);
+        run(&a, specs[i].spec, code, false);
+        if (heed_cuda_append_wide(&a.problem) != specs[i].wide)
+            fail_msg("%s: %s", specs[i].spec, specs[i].wide ? "not wide" : "wide");
+        if (specs[i].wide) {
+            appended_reset(&a);
+            run(&a, specs[i].spec, code, true);
+        }
+        appended_destroy(&a);
+    }
+}
+
+static void test_addresses_are_looked_at(void **state)
+{
+    static _Alignas(16) unsigned char memory[64];
+    heed_cuda_append_args args = { .k = memory, .v = memory, .k_new = memory, .q = memory + 2 };
+    assert_true(heed_cuda_append_aligned(&args));
+    args.rotary = 8;
+    assert_false(heed_cuda_append_aligned(&args));
+    args.q = memory + 16;
+    assert_true(heed_cuda_append_aligned(&args));
+    args.values = 1;
+    args.v_new = memory + 8;
+    assert_false(heed_cuda_append_aligned(&args));
+}
+
+static void test_too_many(void **state)
+{
+    heed_cuda_append_args args;
+    heed_problem problem;
+    assert_int_equal(
+        heed_problem_parse(&problem, "b65536 h16 s2048/4096 d1 f16 lengths append=2048"), HEED_OK);
+    assert_int_equal(heed_cuda_append_fill(&args, &problem), HEED_ERR_UNSUPPORTED);
+    assert_non_null(strstr(heed_message(), "append is 2048"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_cache_is_written),
+        cmocka_unit_test(test_addresses_are_looked_at),
+        cmocka_unit_test(test_too_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

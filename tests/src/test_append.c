@@ -1,0 +1,255 @@
+/*
+ * test_append.c - new keys and values: an execution that appends gives, bit for bit, what one gives
+ * whose cache had them before, and leaves the cache as that one is, every byte of it
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "appended.h"
+#include "heed.h"
+
+/* One new key and several, in pages that they cross, at the first slots and up to the last ones. */
+static const char *const specs[] = {
+    "b4 h4/2 s1/40 d16 f32 lengths append=1",
+    "b4 h4/2 s3/40 d16 f32 lengths causal=br append=3",
+    "b4 h4/2 s5/40 d16 f16 lengths causal=br append=3 k_new=200:48:17 v_new=0:32:16",
+    "b4 h4/2 s1/40 d16/24 bf16 lengths append=40 layout=bhsd",
+    "b4 h4/2 s1/40 d16 bf16 lengths append=1 paged=8/24",
+    "b4 h4/2 s3/40 d16 f32 lengths causal=br append=11 paged=8/24 k=2000:40:16 v=600:20:200",
+    "b4 h2 s3/40 d16 f16 lengths window=5: align=br append=3 paged=1/170 table=b@45:0:0",
+    "b4 h4/1 s2/40 d24/16 bf16 shared lengths causal=br append=2 paged=4/40",
+    "b4 h4/1 s2/40 d24/16 f32 shared lengths append=2 rotary=8:interleaved",
+    "b4 h4/2 s3/40 d16 f32 lengths causal=br append=3 rotary=16",
+    "b4 h4/2 s3/40 d16 f32 lengths causal=br append=3 rotary=16:interleaved",
+    "b4 h4/2 s3/40 d16 bf16 lengths causal=br append=3 rotary=6 paged=8/24 cos=bf16 sin=bf16",
+    "b4 h4/2 s3/40 d16 f16 lengths causal=br append=1 rotary=2:interleaved cos=f16 sin=f16",
+    "b4 h4/2 s9/40 d20 f16 lengths align=br alibi append=1 rotary=20 q=2000:80:20",
+};
+#define SPECS (sizeof specs / sizeof *specs)
+
+static const char *const kernels[] = { "fwd_any_scalar_row", "fwd_any_avx2_tile",
+                                       "fwd_any_avx2_few" };
+
+static heed_context *make_context(int threads)
+{
+    heed_context *context;
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = threads };
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    return context;
+}
+
+static void execute(heed_context *context, const heed_problem *problem, const char *kernel,
+                    heed_buffers buffers)
+{
+    heed_plan *plan;
+    if (heed_plan_create_named(&plan, context, problem, kernel) != HEED_OK)
+        fail_msg("%s", heed_message());
+    assert_true(heed_problem_equal(heed_plan_problem(plan), problem));
+    buffers.workspace_size = heed_plan_workspace_size(plan);
+    lab_region workspace;
+    const float slopes[4] = { 0.5F, 0.25F, 0.125F, 1 };
+    buffers.slopes = slopes;
+    assert_int_equal(
+        lab_region_create(&workspace, buffers.workspace_size + 1, HEED_ALIGNMENT, LAB_EDGE_END),
+        HEED_OK);
+    buffers.workspace = workspace.data;
+    if (heed_execute(plan, &buffers) != HEED_OK)
+        fail_msg("%s", heed_message());
+    lab_region_destroy(&workspace);
+    heed_plan_destroy(plan);
+}
+
+static void compare(heed_context *context, const char *spec, const char *kernel)
+{
+    appended a;
+    appended_create(&a, spec);
+    const heed_problem *p = &a.problem;
+    const size_t size = a.tensors[HEED_ROLE_O].size;
+    const size_t rows = (size_t)(p->batch * p->heads_q * p->seq_q);
+    void *o[2] = { calloc(1, size), calloc(1, size) };
+    float *lse[2] = { calloc(rows, sizeof(float)), calloc(rows, sizeof(float)) };
+    heed_buffers buffers[2] = { appended_buffers(&a), appended_rest_buffers(&a) };
+    for (int i = 0; i < 2; i++) {
+        buffers[i].o = o[i];
+        buffers[i].lse = lse[i];
+    }
+    lab_region_lock(&a.tensors[HEED_ROLE_Q]);
+    lab_region_lock(&a.tensors[HEED_ROLE_K_NEW]);
+    execute(context, p, kernel, buffers[0]);
+    execute(context, &a.rest, kernel, buffers[1]);
+    if (!appended_is_done(&a))
+        fail_msg("%s, %s: the cache is not as it should be", spec, kernel);
+    if (memcmp(o[0], o[1], size) != 0 || memcmp(lse[0], lse[1], rows * sizeof(float)) != 0)
+        fail_msg("%s, %s: another answer than that of a cache that is complete", spec, kernel);
+    for (int i = 0; i < 2; i++) {
+        free(o[i]);
+        free(lse[i]);
+    }
+    appended_destroy(&a);
+}
+
+static void test_append_equals_concatenation(void **state)
+{
+    heed_context *context = make_context(2);
+    for (size_t i = 0; i < SPECS; i++)
+        for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++)
+            compare(context, specs[i], kernels[n]);
+    heed_context_destroy(context);
+}
+
+/* So many new keys that threads share them. */
+static void test_long_pieces(void **state)
+{
+    heed_context *context = make_context(2);
+    compare(context, "b2 h8/4 s300/320 d64 bf16 lengths causal=br append=300 rotary=64 paged=16/48",
+            "fwd_any_avx2_tile");
+    heed_context_destroy(context);
+}
+
+/* A plan holds for all lengths: steps of one key after another. */
+static void test_step_after_step(void **state)
+{
+    static float q[2 * 8], k[2 * 6 * 8], v[2 * 6 * 8], k_new[2 * 8], v_new[2 * 8], o[2 * 8];
+    heed_context *context = make_context(1);
+    heed_problem problem;
+    heed_plan *plan;
+    assert_int_equal(heed_problem_parse(&problem, "b2 h1 s1/6 d8 f32 lengths append=1"), HEED_OK);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    void *workspace = aligned_alloc(HEED_ALIGNMENT,
+                                    heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
+    for (int step = 0; step < 6; step++) {
+        const int32_t lengths[2] = { step + 1, 6 - step };
+        const heed_buffers buffers = { .size = sizeof buffers,
+                                       .q = q,
+                                       .k = k,
+                                       .v = v,
+                                       .o = o,
+                                       .lengths = lengths,
+                                       .k_new = k_new,
+                                       .v_new = v_new,
+                                       .workspace = workspace,
+                                       .workspace_size = heed_plan_workspace_size(plan) };
+        for (int c = 0; c < 16; c++)
+            k_new[c] = v_new[c] = (float)(100 * step + c);
+        assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+        for (int c = 0; c < 8; c++) {
+            assert_true(k[step * 8 + c] == (float)(100 * step + c));
+            assert_true(v[(6 + 5 - step) * 8 + c] == (float)(100 * step + 8 + c));
+        }
+    }
+    free(workspace);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
+static const struct {
+    const char *missing;
+    size_t place;
+} pointers[] = {
+    { "k_new is NULL", offsetof(heed_buffers, k_new) },
+    { "v_new is NULL", offsetof(heed_buffers, v_new) },
+    { "rotary_cos is NULL", offsetof(heed_buffers, rotary_cos) },
+    { "rotary_sin is NULL", offsetof(heed_buffers, rotary_sin) },
+    { "workspace is NULL", offsetof(heed_buffers, workspace) },
+};
+
+static void test_bad_buffers(void **state)
+{
+    heed_context *context = make_context(1);
+    appended a;
+    heed_plan *plan;
+    appended_create(&a, "b4 h4/2 s3/40 d16 f32 lengths causal=br append=3 rotary=16");
+    assert_int_equal(heed_plan_create(&plan, context, &a.problem, HEED_ESTIMATE), HEED_OK);
+    heed_buffers buffers = appended_buffers(&a);
+    buffers.workspace_size = heed_plan_workspace_size(plan);
+    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
+    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++) {
+        heed_buffers bad = buffers;
+        memset((char *)&bad + pointers[i].place, 0, sizeof(void *));
+        assert_int_equal(heed_execute(plan, &bad), HEED_ERR_INVALID);
+        assert_non_null(strstr(heed_message(), pointers[i].missing));
+    }
+    buffers.workspace_size--;
+    assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
+    buffers.workspace_size++;
+    ((int32_t *)(void *)a.lengths.data)[1] = 2;
+    assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(), "lengths[1] is 2; it must be 3 to 40: it counts new keys");
+    free(buffers.workspace);
+    heed_plan_destroy(plan);
+    appended_destroy(&a);
+    heed_context_destroy(context);
+}
+
+static const struct {
+    const char *spec, *fault;
+} wrong[] = {
+    { "b2 h1 s1/4 d4 f32 append=1", "lengths.type is 0 (none); with append it must be 4 (i32)" },
+    { "b2 h1 s1/4 d4 f32 lengths append=5", "append is 5; it must be 0 to 4, which is seq_k" },
+    { "b2 h1 s1/4 d4 f32 lengths append=0", "append is 0; it must be 1 to" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 varlen=0/6", "append is 1 and tokens_k is 6" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 k=0:4:4", "k strides 0:4:4 overlap" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 v=16:2:4", "v strides 16:2:4 overlap" },
+    { "b2 h1 s1/4 d4 f32 lengths k_new=8:4:4", "k_new strides are 8:4:4; they must be 0" },
+    { "b2 h1 s1/4 d4/2 f32 shared lengths append=1 v_new=8:4:4", "v_new strides are 8:4:4" },
+    { "b2 h1 s1/4 d4 f32 lengths rotary=4", "rotary is 4 and append is 0" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=3", "rotary is 3; it must be an even number" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=6", "0 to 4, which is dim_qk" },
+    { "b2 h1 s1/4 d6/4 f32 shared lengths append=1 rotary=4", "0 to 2, which is dim_qk - dim_v" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4:halves", "unexpected ':'" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 cos=bf16", "rotary_sin.type is 1 (f32)" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 cos=i32 sin=i32", "rotary_cos.type is 4 (i32)" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 cos=f32",
+      "rotary is 0; with rotary_cos it must be 2 to 4" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 varlen=2/0", "packed queries are not rotated" },
+};
+
+static void test_wrong_ones_are_refused(void **state)
+{
+    heed_problem problem;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(heed_problem_parse(&problem, wrong[i].spec), HEED_ERR_INVALID);
+        if (!strstr(heed_message(), wrong[i].fault))
+            fail_msg("%s: %s", wrong[i].spec, heed_message());
+    }
+}
+
+/* Specs, and how they are printed. */
+static const char *const printed[][2] = {
+    { "b2 h1 s1/4 d4 append=1 f32 lengths", "b2 h1 s1/4 d4 f32 append=1 lengths=b" },
+    { "b2 h1 s1/4 d4 f32 lengths append=2 rotary=4:interleaved sin=f16 cos=f16",
+      "b2 h1 s1/4 d4 f32 append=2 rotary=4:interleaved lengths=b cos=f16 sin=f16" },
+    { "b2 h2 s1/4 d4 f32 lengths append=2 cos=f32 rotary=2 layout=bhsd",
+      "b2 h2 s1/4 d4 f32 append=2 rotary=2 lengths=b layout=bhsd" },
+    { "b2 h2 s1/4 d4 f32 lengths append=2 k_new=8:0:4",
+      "b2 h2 s1/4 d4 f32 append=2 lengths=b k_new=8:0:4" },
+};
+
+static void test_specs_are_printed(void **state)
+{
+    heed_problem problem;
+    char text[HEED_SPEC_SIZE];
+    for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
+        assert_int_equal(heed_problem_parse(&problem, printed[i][0]), HEED_OK);
+        heed_problem_print(&problem, text, sizeof text);
+        assert_string_equal(text, printed[i][1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_append_equals_concatenation),
+        cmocka_unit_test(test_long_pieces),
+        cmocka_unit_test(test_step_after_step),
+        cmocka_unit_test(test_bad_buffers),
+        cmocka_unit_test(test_wrong_ones_are_refused),
+        cmocka_unit_test(test_specs_are_printed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
