@@ -27,18 +27,19 @@ import numpy as np
 from . import _library as c
 from . import _values
 from ._arrays import View
-from ._attention import (
+from ._errors import ArgumentTypeError, UnsupportedError
+from ._fields import (
     LAYOUTS,
     OPERANDS,
-    _check_words,
-    _expression,
-    _fill_mask,
-    _fill_operands,
-    _fill_sizes,
-    _order,
-    _pair,
+    Words,
+    check_words,
+    expression,
+    fill_mask,
+    fill_operands,
+    fill_sizes,
+    order,
+    pair,
 )
-from ._errors import ArgumentTypeError, UnsupportedError
 from ._library import library
 from ._plan import TYPES, Plan, Problem, context_of
 
@@ -118,20 +119,20 @@ def _view(name: str, x: Any) -> View:
 
 def _describe(words: _Words, views: Dict[str, View]) -> Tuple[Problem, Tuple[int, ...]]:
     """The problem of a call, and the sizes of O: batch, queries, heads and head dim."""
-    order = LAYOUTS[words.layout]
+    layout = LAYOUTS[words.layout]
     fields = c.Problem(size=sizeof(c.Problem))
     operands = {name: views[name] for name in words.operands}
     most = (None, None)
-    sizes = _fill_sizes(fields, views["q"], views["k"], views["v"], operands, order, most)
+    sizes = fill_sizes(fields, views["q"], views["k"], views["v"], operands, layout, most)
     shape = _in_layout(sizes, words.layout)
-    _, fields.o = _order("out", _view("out", jax.ShapeDtypeStruct(shape, jnp.float32)), order)
+    _, fields.o = order("out", _view("out", jax.ShapeDtypeStruct(shape, jnp.float32)), layout)
     if words.scale is not None:
         fields.scale = words.scale
     fields.softcap = words.softcap
-    fields.score = _expression("score", words.score)
-    fields.visible = _expression("visible", words.visible)
-    _fill_mask(fields, words.causal, words.window, words.chunk, words.align)
-    _fill_operands(fields, operands)
+    fields.score = expression("score", words.score)
+    fields.visible = expression("visible", words.visible)
+    fill_mask(fields, words.causal, words.window, words.chunk, words.align)
+    fill_operands(fields, operands)
     return Problem._of(fields), sizes
 
 
@@ -289,8 +290,8 @@ def _define(words: _Words, *arrays: Any) -> Tuple[Any, ...]:
     for name, what in (("score", words.score), ("visible", words.visible), ("table", None)):
         if what or name in given:
             raise UnsupportedError(f"{name}: heed.jax has no gradient with it; leave it out")
-    order = LAYOUTS[words.layout]
-    to_bhsd = (order[0], order[2], order[1], 3)
+    layout = LAYOUTS[words.layout]
+    to_bhsd = (layout[0], layout[2], layout[1], 3)
     q, k, v = (jnp.transpose(x, to_bhsd).astype(jnp.float32) for x in arrays[:3])
     group = q.shape[1] // k.shape[1]
     k, v = jnp.repeat(k, group, 1), jnp.repeat(v, group, 1)
@@ -373,7 +374,7 @@ def attention(
     memory for batch * heads * queries * keys logits.
     """
     _values.word("layout", layout, tuple(LAYOUTS))
-    _check_words(causal, chunk, align, softcap, scale)
+    check_words(Words(causal=causal, chunk=chunk, align=align, softcap=softcap, scale=scale))
     given = {
         name: x
         for name, x in zip(OPERANDS, (bias, mask, slopes, sinks, starts, lengths, table))
@@ -388,7 +389,7 @@ def attention(
         raise ArgumentTypeError(f"q: dtype {arrays[0].dtype} is not float32, float16 or bfloat16")
     words = _Words(
         causal,
-        None if window is None else _pair(window),
+        None if window is None else pair(window),
         chunk,
         align,
         float(softcap),

@@ -26,6 +26,7 @@ from torch.nn import functional
 from . import _again, _report
 from ._attention import attend, compute
 from ._errors import ArgumentTypeError, HeedError, InvalidError, LostError, UnsupportedError
+from ._fields import Words
 from ._plan import Plan
 from ._report import Report
 
@@ -37,12 +38,11 @@ _repeat = _again.module.again_plain if _again.module else None
 
 def _words(
     mask: Optional[Tensor], causal: bool, scale: Optional[float]
-) -> Tuple[Tuple[Any, ...], Any]:
-    """Operands and words of compute()."""
+) -> Tuple[Tuple[Any, ...], Words]:
+    """The first operands, and the words, of compute()."""
     shown = mask is not None and mask.dtype is torch.bool
-    given = (None, mask) if shown else (mask, None)
-    words = {"causal": "top-left" if causal else False, "scale": scale, "layout": "bhsd"}
-    return (*given, *(None,) * 5), words
+    words = Words(causal="top-left" if causal else False, scale=scale, layout="bhsd")
+    return (None, mask) if shown else (mask, None), words
 
 
 @torch.library.custom_op("heed::scaled_dot_product_attention", mutates_args=())
@@ -56,7 +56,7 @@ def _forward(
 ) -> Tensor:
     given, words = _words(mask, causal, scale)
     with torch.no_grad():
-        o: Tensor = attend(query, key, value, given, **words)
+        o: Tensor = attend(query, key, value, given, words)
     return o
 
 
@@ -266,11 +266,11 @@ def scaled_dot_product_attention(
         o = _forward(q, k, v, attn_mask, is_causal, scale)
     elif _again.knows(Tensor) and all(x is y for x, y in zip((query, key, value), own)):
         more, words = _words(attn_mask, is_causal, scale)
-        o, _, plan = compute(q, k, v, more, **words)
+        o, _, plan = compute(q, k, v, more, words)
         _learn((dropout_p, is_causal, scale, enable_gqa), own, plan)
     else:  # without the module in C, or with tensors that autocast has made
         more, words = _words(attn_mask, is_causal, scale)
-        o = attend(q, k, v, more, **words)
+        o = attend(q, k, v, more, words)
     return o if len(lead) == 1 else o.view(*query.shape[:-2], *o.shape[-2:])
 
 

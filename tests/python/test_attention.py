@@ -344,6 +344,15 @@ class Attention(Case):
         if plan.deterministic:
             self.assertEqual(plan.execute(q, k, v).tobytes(), mine.tobytes())
 
+    def test_batch_invariant(self):
+        q, k, v = self.tensors(batch=24, queries=1, keys=700)
+        together = heed.attention(q, k, v, batch_invariant=True)
+        for b in (0, 7, 23):
+            alone = heed.attention(q[b : b + 1], k[b : b + 1], v[b : b + 1], batch_invariant=True)
+            self.assertEqual(alone.tobytes(), together[b : b + 1].tobytes())
+        spec = "b24 h4/2 s1/700 d32/40 f32 invariant"
+        self.assertEqual(heed.Plan(spec).execute(q, k, v).tobytes(), together.tobytes())
+
     def test_dlpack(self):
         class Foreign:
             """An array that has nothing but DLPack's two methods."""

@@ -25,7 +25,7 @@ except ImportError:
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
 import heed  # noqa: E402
-from heed import _again, _attention  # noqa: E402
+from heed import _again, _attention, _fields  # noqa: E402
 
 if _again.module is None:
     print("SKIPPED: no heed_call.so for this interpreter")
@@ -38,10 +38,10 @@ def arrays(*shape, count=3):
 
 
 def repeated(
-    q, k, v, *, words=(False, None, None, None, 0.0, None, None, None, "bshd", False, None, None, False), out=None
+    q, k, v, *, words=_fields.Words(), out=None
 ):
     """heed.attention()'s known call, or None."""
-    return _again.module.again(_attention._calls.known, words, q, k, v, out, *(None,) * len(_attention.OPERANDS))
+    return _again.module.again(_attention._calls.known, words, q, k, v, out, *(None,) * len(_fields.OPERANDS))
 
 
 class Known(unittest.TestCase):
