@@ -13,15 +13,15 @@
  *     ./decode_gpu
  *
  * A program that uses CUDA already has memory, a stream and graphs by its own means. This one asks
- * the driver, through the few functions of it that are declared below.
+ * the driver (driver.h).
  */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver.h"
 #include "heed.h"
 
 enum {
@@ -60,67 +60,7 @@ static int fail(const char *what)
     return 1;
 }
 
-/* ---- The device, by NVIDIA's driver ---- */
-
-typedef struct driver {
-    int (*init)(unsigned flags);
-    int (*device)(int *device, int ordinal);
-    int (*retain)(void **context, int device);
-    int (*release)(int device);
-    int (*set_current)(void *context);
-    int (*allocate)(uintptr_t *address, size_t size);
-    int (*free)(uintptr_t address);
-    int (*upload)(uintptr_t to, const void *from, size_t size);
-    int (*download)(void *to, uintptr_t from, size_t size);
-    int (*stream)(void **stream, unsigned flags);
-    int (*end_stream)(void *stream);
-    int (*wait)(void *stream);
-    int (*capture)(void *stream, int mode);
-    int (*end_capture)(void *stream, void **graph);
-    int (*instantiate)(void **ready, void *graph, unsigned long long flags);
-    int (*launch)(void *ready, void *stream);
-    int (*end_ready)(void *ready);
-    int (*end_graph)(void *graph);
-} driver;
-
-static const struct {
-    const char *name;
-    size_t field;
-} entries[] = {
-    { "cuInit", offsetof(driver, init) },
-    { "cuDeviceGet", offsetof(driver, device) },
-    { "cuDevicePrimaryCtxRetain", offsetof(driver, retain) },
-    { "cuDevicePrimaryCtxRelease_v2", offsetof(driver, release) },
-    { "cuCtxSetCurrent", offsetof(driver, set_current) },
-    { "cuMemAlloc_v2", offsetof(driver, allocate) },
-    { "cuMemFree_v2", offsetof(driver, free) },
-    { "cuMemcpyHtoD_v2", offsetof(driver, upload) },
-    { "cuMemcpyDtoH_v2", offsetof(driver, download) },
-    { "cuStreamCreate", offsetof(driver, stream) },
-    { "cuStreamDestroy_v2", offsetof(driver, end_stream) },
-    { "cuStreamSynchronize", offsetof(driver, wait) },
-    { "cuStreamBeginCapture_v2", offsetof(driver, capture) },
-    { "cuStreamEndCapture", offsetof(driver, end_capture) },
-    { "cuGraphInstantiateWithFlags", offsetof(driver, instantiate) },
-    { "cuGraphLaunch", offsetof(driver, launch) },
-    { "cuGraphExecDestroy", offsetof(driver, end_ready) },
-    { "cuGraphDestroy", offsetof(driver, end_graph) },
-};
-
-/* Makes the primary context of the first device current, the one in which heed works too. */
-static int start(driver *cuda)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
-    int device = 0;
-    for (size_t i = 0; library && i < sizeof entries / sizeof *entries; i++) {
-        void *entry = dlsym(library, entries[i].name);
-        memcpy((char *)cuda + entries[i].field, &entry, sizeof entry);
-        if (!entry)
-            return 0;
-    }
-    return library && cuda->init(0) == 0 && cuda->device(&device, 0) == 0 &&
-           cuda->retain(&context, device) == 0 && cuda->set_current(context) == 0;
-}
+/* ---- Copies on the device ---- */
 
 /* Arrays of the host that have a copy on the device, and which field of heed_buffers that is. Those
  * of a step are uploaded in each of them. */
@@ -332,7 +272,7 @@ static int run(const heed_plan *plan)
                              .workspace_size = heed_plan_workspace_size(plan) };
     driver cuda;
     int result = 1;
-    if (!start(&cuda))
+    if (!driver_start(&cuda))
         return fprintf(stderr, "decode_gpu: the driver does not start\n"), 1;
     if (cuda.stream(&buffers.stream, 1) != 0 || make_copies(&cuda, &buffers) != 0)
         fprintf(stderr, "decode_gpu: there is not enough device memory\n");

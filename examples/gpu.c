@@ -9,60 +9,16 @@
  *
  * heed takes device memory from anywhere: a program that uses CUDA already hands over what
  * cudaMalloc() gave it, and its cudaStream_t as heed_buffers.stream. This one asks the driver for
- * memory by itself, through the few functions of it that are declared below.
+ * memory (driver.h).
  */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver.h"
 #include "heed.h"
 
 #define SPEC "b1 h2 s64 d64 bf16"
-
-/* ---- Device memory, by NVIDIA's driver ---- */
-
-typedef struct driver {
-    int (*init)(unsigned flags);
-    int (*device)(int *device, int ordinal);
-    int (*retain)(void **context, int device);
-    int (*release)(int device);
-    int (*set_current)(void *context);
-    int (*allocate)(uintptr_t *address, size_t size);
-    int (*free)(uintptr_t address);
-    int (*upload)(uintptr_t to, const void *from, size_t size);
-    int (*download)(void *to, uintptr_t from, size_t size);
-} driver;
-
-static const struct {
-    const char *name;
-    size_t field;
-} entries[] = {
-    { "cuInit", offsetof(driver, init) },
-    { "cuDeviceGet", offsetof(driver, device) },
-    { "cuDevicePrimaryCtxRetain", offsetof(driver, retain) },
-    { "cuDevicePrimaryCtxRelease_v2", offsetof(driver, release) },
-    { "cuCtxSetCurrent", offsetof(driver, set_current) },
-    { "cuMemAlloc_v2", offsetof(driver, allocate) },
-    { "cuMemFree_v2", offsetof(driver, free) },
-    { "cuMemcpyHtoD_v2", offsetof(driver, upload) },
-    { "cuMemcpyDtoH_v2", offsetof(driver, download) },
-};
-
-/* Makes the primary context of the first device current, the one in which heed works too. */
-static int start(driver *cuda)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
-    int device = 0;
-    for (size_t i = 0; library && i < sizeof entries / sizeof *entries; i++) {
-        void *entry = dlsym(library, entries[i].name);
-        memcpy((char *)cuda + entries[i].field, &entry, sizeof entry);
-        if (!entry)
-            return 0;
-    }
-    return library && cuda->init(0) == 0 && cuda->device(&device, 0) == 0 &&
-           cuda->retain(&context, device) == 0 && cuda->set_current(context) == 0;
-}
 
 /* ---- The lookup ---- */
 
@@ -130,7 +86,7 @@ static int look_up(const heed_plan *plan)
 {
     driver cuda;
     uintptr_t tensors = 0, workspace = 0;
-    if (!start(&cuda))
+    if (!driver_start(&cuda))
         return fprintf(stderr, "gpu: the driver does not start\n"), 1;
     int failed = cuda.allocate(&tensors, sizeof host);
     if (!failed && heed_plan_workspace_size(plan) > 0)
