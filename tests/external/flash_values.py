@@ -239,7 +239,8 @@ class Files:
     def keys(self, each, order):
         """K or V as they lie in their file."""
         if self.it.of.packed_k:
-            return np.concatenate(each)
+            none = np.full((0 if sum(map(len, each)) else 1, *each[0].shape[1:]), np.nan, np.float32)
+            return np.concatenate([*each, none])  # an array without rows is no problem: one of no sequence
         if order is None:
             return np.stack(each)
         page = self.it.of.page
