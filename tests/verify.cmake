@@ -46,7 +46,7 @@ if(TARGET heed_cli)
         set(configs --configs all --once --quick --threads 5)
         heed_verify(configs ${configs} "b1 h2/1 s150/300 d40 bf16 causal=br" "b1 h4/1 s1/3000 d64 f16"
             "b2 h2 s131 d33 f32" "b1 h1 s700/513 d80 bf16")
-        heed_verify(configs_sample ${configs} "b1 h2/1 s67/131 d40 bf16 causal=br" "b1 h4/1 s1/1000 d64 f16"
-            "b1 h1 s131 d33 f32")
+        heed_verify(configs_sample ${configs} "b1 h2/1 s41/131 d40 bf16 causal=br" "b1 h4/1 s1/520 d64 f16"
+            "b1 h1 s97 d33 f32")
     endif()
 endif()

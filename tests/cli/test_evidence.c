@@ -99,7 +99,7 @@ static const struct {
       "&& heed board add r/*/*/*.json",
       "bench", SEEDED | RIVALS, 1 },
     { "sweep", "heed sweep cpu_few " SPEC " -t 1 --trials 2 --no-verify", "sweep", SEEDED, 2 },
-    { "evolve", "heed evolve " SPEC " -t 1 --space cpu_tile --trials 16 --duel 0.05 --no-verify",
+    { "evolve", "heed evolve " SPEC " -t 1 --space cpu_tile --trials 10 --duel 0.05 --no-verify",
       "evolve", SEEDED | PARENTS, 8 },
     { "evolve",
       "heed evolve 'b1 h1 s16 d16 f32' -t 1 --proposer regions --trials 3 --duel 0.05 --no-verify",

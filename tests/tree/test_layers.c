@@ -167,7 +167,7 @@ static const layer layers[] = {
       true,
       { "src/cuda/jit.h", "src/cuda/driver/nvrtc.h", "lab/", "cli/" },
       { NULL } },
-    { "examples/", true, { "include/" }, { NULL } },
+    { "examples/", true, { "include/", "examples/driver.h" }, { NULL } },
     { "examples/contest.c", true, { "include/", "lab/bench/", "lab/measure/" }, { NULL } },
     { "examples/duel.c", true, { "include/", "lab/bench/", "lab/verify/" }, { NULL } },
     { "examples/sweep.c", true, { "include/", "lab/sweep/" }, { NULL } },
