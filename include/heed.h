@@ -352,13 +352,13 @@ typedef struct heed_problem {
                                   sums of the queries of the first sequences, which do not
                                   decrease; the last is up to tokens_q: the caller's duty */
     heed_operand cu_seqlens_k; /* of keys, likewise */
-    int64_t shared; /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
-                       or less; its strides are 0 or K's, its address is NULL or K's. 0: it
-                       is a tensor of its own */
+    int64_t shared;    /* 1: V is the first dim_v elements of the vectors of K, dim_v being dim_qk
+                          or less; its strides are 0 or K's, its address is NULL or K's. 0: it
+                          is a tensor of its own */
     int64_t invariant; /* 1: batch-invariant, as said above; 0: kernels are chosen for the batch */
-    int64_t append; /* new keys of each batch element, 1 to seq_k, which an execution writes to K
-                       and V; 0: none. Needs lengths; keys are not packed then, and no two
-                       elements of K or V share an address */
+    int64_t append;    /* new keys of each batch element, 1 to seq_k, which an execution writes to K
+                          and V; 0: none. Needs lengths; keys are not packed then, and no two
+                          elements of K or V share an address */
     heed_strides k_new; /* [batch, append, heads_kv, dim_qk] */
     heed_strides v_new; /* [batch, append, heads_kv, dim_v]; 0 where V is shared */
     int64_t rotary; /* columns of Q and of new keys that are rotated by their position: even, 2 to
