@@ -137,7 +137,8 @@ static void fill_turns(const heed_problem *problem, const lab_view *view, void *
 {
     const int64_t pairs = problem->rotary / 2;
     for (int64_t i = 0; i < view->dim; i++) {
-        double angle = (double)(i / pairs) * pow(1e4, -(double)(i % pairs) / (double)pairs);
+        const int64_t position = i / pairs, pair = i % pairs;
+        double angle = (double)position * pow(1e4, -(double)pair / (double)pairs);
         lab_data_set(view->kind, data, i, cosine ? cos(angle) : sin(angle));
     }
 }
