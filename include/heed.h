@@ -108,10 +108,12 @@
  *    2^-126 of the heaviest one, or of the sink's, may count as 0.
  *  - LSE, when asked for, is the natural logarithm of the sum of exp(logit) over the visible
  *    keys: float32, dense [batch, heads_q, seq_q].
- *  - In a batch-invariant problem the bits of a row depend on its own query and operands, and on
- * the keys of its own batch element or sequence, alone. They are the same in every plan that one
- *    machine makes for problems that differ in batch, tokens and pages alone: kernel, config and
- *    splits are chosen as if the batch had HEED_INVARIANT_BATCH elements.
+ *  - In a batch-invariant problem the bits of a row depend on its own query and operands, and
+ *    on the keys of its own batch element or sequence, alone. They are the same in all plans that
+ *    a context makes with one effort, and one wisdom, for problems that differ in batch, tokens
+ *    and pages alone: kernel, config and splits are chosen as if the batch had
+ *    HEED_INVARIANT_BATCH elements. On a CUDA device that is said as heed_plan_deterministic()
+ *    says it. A plan by name has the config that it names.
  *  - A NaN or an infinity in a masked position never reaches an output; one in a visible
  *    position makes the outputs that depend on it non-finite, as IEEE arithmetic would.
  *

@@ -124,6 +124,8 @@ int64_t heed_cuda_list_keys(const heed_problem *problem, int64_t rows, int64_t k
     double lists = needs.per_head ? batch * heads : needs.per_batch ? batch : 1;
     lists *= (double)heed_div_up(problem->seq_q * heed_problem_group(problem), rows);
     double bytes = lists * (double)(heed_div_up(problem->seq_k, keys) + 2) * sizeof(unsigned);
+    if (problem->invariant && (needs.per_batch || needs.per_head))
+        return 0; /* else the batch would decide, and lists change the order of the tiles */
     return needs.lists && bytes <= LISTS_MAX ? keys : 0;
 }
 
