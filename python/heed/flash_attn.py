@@ -17,7 +17,8 @@ from typing import Any, Optional, Sequence, Tuple, Union
 from torch import Tensor
 
 from . import _flash
-from ._flash import Cache, Words
+from ._flash import Words
+from ._flash_cache import Cache, attend_cache
 
 __all__ = [
     "flash_attn_func",
@@ -337,7 +338,7 @@ def flash_attn_with_kvcache(
         table=block_table,
     )
     words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
-    found = _flash.attend_cache(
+    found = attend_cache(
         q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
     )
     return found if return_softmax_lse else found[0]

@@ -22,7 +22,8 @@ from torch import Tensor
 
 from . import _flash
 from ._errors import InvalidError
-from ._flash import Cache, Words
+from ._flash import Words
+from ._flash_cache import Cache, attend_cache
 
 __all__ = [
     "flash_attn_func",
@@ -271,7 +272,7 @@ def flash_attn_with_kvcache(
         max_seqlen_q,
     )
     words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
-    found = _flash.attend_cache(
+    found = attend_cache(
         q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
     )
     return found if return_softmax_lse else found[0]

@@ -306,7 +306,7 @@ class Caches(Case):
             (q, {"cache_batch_idx": idx}, False),
         )
         for own, words, native in cases:
-            with mock.patch("heed._flash._store", wraps=heed._flash._store) as store:
+            with mock.patch("heed._flash_cache._store", wraps=heed._flash_cache._store) as store:
                 flash_attn.flash_attn_with_kvcache(own, self.k.clone(), self.v.clone(), *new,
                                                    cache_seqlens=self.lengths, **words)
             self.assertEqual(store.called, not native, words)
@@ -510,7 +510,7 @@ class PackedCache(Case):
                 wanted_k, wanted_v = flat(k).clone(), flat(v).clone()
                 for b, row in enumerate(idx.tolist()):
                     i, j, n = cu_new[b].item(), cu_new[b + 1].item(), lengths[b].item()
-                    turn = lambda x, at: heed._flash.rotate(x[None], angle.cos(), angle.sin(), at[None], False)
+                    turn = lambda x, at: heed._flash_cache.rotate(x[None], angle.cos(), angle.sin(), at[None], False)
                     wanted_k[row, n:n + j - i] = turn(new_k[i:j], n + torch.arange(j - i, device=DEVICE))[0]
                     wanted_v[row, n:n + j - i] = new_v[i:j]
                     first, last = cu_q[b].item(), cu_q[b + 1].item()
@@ -532,8 +532,8 @@ class PackedCache(Case):
             wanted = cache.clone()
             wanted[0, 6:8] = new[0, :2] if cu is None else new[:2]
             wanted[1, 7] = new[1, 0] if cu is None else new[2]
-            places = heed._flash._places(lengths, new, cu)
-            heed._flash._store(cache, new.reshape(-1, 1, 4), places.of, lengths[places.of] + places.ahead, places, None)
+            places = heed._flash_cache._places(lengths, new, cu)
+            heed._flash_cache._store(cache, new.reshape(-1, 1, 4), places.of, lengths[places.of] + places.ahead, places, None)
             self.assertTrue(torch.equal(cache, wanted))
 
 

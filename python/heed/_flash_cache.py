@@ -1,0 +1,316 @@
+"""Caches of keys and values as FlashAttention's flash_attn_with_kvcache has them (_flash.py)."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Union, cast
+
+import torch
+from torch import Tensor
+
+from ._errors import ArgumentTypeError, InvalidError
+from ._flash import Words, attend, cumulative, limits, packed_positions, tensor
+
+
+class Cache(NamedTuple):
+    """The words of a call with a cache of keys and values."""
+
+    seqlens: "Union[int, Tensor, None]"
+    batch_idx: Optional[Tensor]
+    leftpad: Optional[Tensor]
+    rotary_cos: Optional[Tensor]
+    rotary_sin: Optional[Tensor]
+    rotary_interleaved: bool
+    rotary_seqlens: Optional[Tensor] = None
+    table: Optional[Tensor] = None
+    table_name: str = "block_table"
+    cu_q: Optional[Tensor] = None
+    cu_new: Optional[Tensor] = None
+    most_q: Optional[int] = None
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor, at: Tensor, interleaved: bool) -> Tensor:
+    """Rotary embedding (Su et al., 2021) of x (batch, sequence, heads, dim), at the positions at
+    (batch, sequence) of cos and sin (positions, r / 2); elements beyond r stay."""
+    half = cos.shape[-1]
+    at = at.clamp(0, cos.shape[0] - 1).long()
+    c, s = cos[at].float().unsqueeze(2), sin[at].float().unsqueeze(2)
+    part = x[..., : 2 * half].float()
+    if interleaved:
+        one, two = part[..., ::2], part[..., 1::2]
+        turned = torch.stack((one * c - two * s, one * s + two * c), -1).flatten(-2)
+    else:
+        one, two = part[..., :half], part[..., half:]
+        turned = torch.cat((one * c - two * s, one * s + two * c), -1)
+    return torch.cat((turned.to(x.dtype), x[..., 2 * half :]), -1)
+
+
+def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
+    """The page table, int32 (batch, pages of a sequence). On a CPU its numbers are checked where
+    they will be read."""
+    table, name = cache.table, cache.table_name
+    if table is None:
+        return None
+    if not isinstance(table, Tensor) or table.dtype not in (torch.int32, torch.int64):
+        raise ArgumentTypeError(f"{name}: pass a torch.Tensor of int32, (batch, pages of a sequence)")
+    if table.dim() != 2 or table.shape[1] < 1 or (table.shape[0] != batch and cache.batch_idx is None):
+        raise InvalidError(
+            f"{name}: shape is {tuple(table.shape)}; pass ({batch}, pages of a sequence)"
+        )
+    if table.device != pool.device:
+        raise InvalidError(f"{name}: it is on {table.device}, k_cache on {pool.device}")
+    if cache.batch_idx is not None:  # its rows are those of the caches
+        table = table[cache.batch_idx.long()]
+    table = table.to(torch.int32)
+    return table if table.stride(-1) == 1 else table.contiguous()
+
+
+def _check_pages(name: str, table: Tensor, lengths: Optional[Tensor], pool: Tensor) -> None:
+    """Raise for a number of a page that is not one, ahead of the length."""
+    used = torch.arange(table.shape[1]).view(1, -1) * pool.shape[1]
+    used = used < table.shape[1] * pool.shape[1] if lengths is None else used < lengths.view(-1, 1)
+    wrong = used & ((table < 0) | (table >= pool.shape[0]))
+    if wrong.any():
+        b, n = wrong.nonzero()[0].tolist()
+        raise InvalidError(
+            f"{name}: entry ({b}, {n}) is {int(table[b, n])}; it must be 0 to {pool.shape[0] - 1}, "
+            "the pages of k_cache"
+        )
+
+
+def _turns(q: Tensor, new: int, cache: Cache, words: Words, keys: int) -> Optional[Dict[str, Any]]:
+    """attention()'s words of the rotary embedding; None: heed's is at other positions, or reads
+    other layouts."""
+    cos, sin = cache.rotary_cos, cache.rotary_sin
+    if cos is None or sin is None:
+        return {}
+    local = words.causal or limits(words) != (None, None)
+    if cache.rotary_seqlens is not None or new != q.shape[1] or not (local or new == 1):
+        return None
+    types = (torch.float32, torch.float16, torch.bfloat16)
+    for x in (cos, sin):
+        if x.dim() != 2 or x.shape[0] < keys or not x.is_contiguous() or x.dtype not in types:
+            return None
+    if cos.shape[1] != sin.shape[1] or cos.dtype != sin.dtype or 2 * cos.shape[1] > q.shape[-1]:
+        return None
+    return {"rotary_cos": cos, "rotary_sin": sin, "rotary_interleaved": cache.rotary_interleaved}
+
+
+def _new_words(
+    q: Tensor,
+    caches: Tuple[Tensor, Tensor],
+    added: Tuple[Tensor, Tensor],
+    cache: Cache,
+    words: Words,
+    keys: int,
+) -> Optional[Dict[str, Any]]:
+    """attention()'s words by which heed stores new keys itself; None: torch has to."""
+    packed = cache.cu_q is not None or cache.cu_new is not None
+    if packed or words.qv is not None or cache.batch_idx is not None or not q.numel():
+        return None
+    for x, own in zip(caches, added):
+        spread = any(n > 1 and step == 0 for n, step in zip(x.shape, x.stride()))
+        if spread or not own.numel() or not q.dtype == x.dtype == own.dtype:
+            return None
+        if own.shape[0] != q.shape[0] or own.shape[2:] != x.shape[2:]:
+            return None
+    turns = _turns(q, added[0].shape[1], cache, words, keys)
+    return None if turns is None else {"k_new": added[0], "v_new": added[1], **turns}
+
+
+def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optional[Tensor]:
+    given = cache.seqlens
+    if given is None:
+        return None
+    if isinstance(given, int):
+        if not 0 <= given <= keys:
+            raise InvalidError(f"cache_seqlens: {given} is not in 0 to {keys}, the cache's keys")
+        return torch.full((batch,), given, dtype=torch.int32, device=device)
+    if not isinstance(given, Tensor):
+        raise ArgumentTypeError(
+            f"cache_seqlens: {type(given).__name__} is no int and no torch.Tensor; pass one"
+        )
+    if given.shape != (batch,):
+        raise InvalidError(f"cache_seqlens: shape is {tuple(given.shape)}; pass ({batch},)")
+    return given.to(torch.int32)
+
+
+class _New(NamedTuple):
+    """Where new keys go, those of all elements one after another."""
+
+    of: Tensor  # the number of the batch element of each
+    ahead: Tensor  # how many new ones are ahead of it there; of an element without any, -1
+    row: Tensor  # and its own number; one behind the last element repeats the last one of that
+    keys: Tensor  # (batch,): how many each gets
+
+
+def _places(lengths: Tensor, k: Tensor, cu: Optional[Tensor]) -> _New:
+    """The places of new keys (batch, new, heads, dim), or of packed ones."""
+    if cu is None:
+        batch, new = k.shape[:2]
+        row = torch.arange(batch * new, device=k.device)
+        return _New(row // max(new, 1), row % max(new, 1), row, torch.full_like(lengths, new))
+    row = torch.arange(k.shape[0], device=k.device)
+    of = packed_positions(cu, k.shape[0]).clamp(min=0)
+    keys = cu[1:] - cu[:-1]
+    ahead = torch.minimum(row - cu[of], keys[of] - 1)
+    return _New(of, ahead, (cu[of] + ahead).clamp(min=0), keys.to(lengths.dtype))
+
+
+def _store(
+    cache: Tensor, new: Tensor, rows: Tensor, at: Tensor, places: _New, table: Optional[Tensor]
+) -> None:
+    """cache[rows, at] = new, without what would be beyond the end; in pages where there is a table
+    of them."""
+    page = cache.shape[1]
+    last = page * (1 if table is None else table.shape[1]) - 1
+    # One beyond the end repeats what the last place gets, so that it is all the same which is stored
+    # last: the new key that belongs there, or what is there already.
+    back = (at - last).clamp(min=0)
+    kept = ((places.ahead < back) | (places.ahead < 0)).view(-1, 1, 1)
+    source = (places.row - back).clamp(min=0)
+    at = at.clamp(0, last).long()
+    if table is not None:
+        rows, at = table[rows, at // page].long(), at % page
+    cache[rows, at] = torch.where(kept, cache[rows, at], new[source].to(cache.dtype))
+
+
+def _turn(q: Tensor, k: Tensor, cache: Cache, words: Words, new: _New, lengths: Tensor) -> Any:
+    """q and k, both packed, with the rotary embedding, at places from cache.rotary_seqlens on, or
+    from the lengths."""
+    turn = cast(Tuple[Tensor, Tensor], (cache.rotary_cos, cache.rotary_sin))
+    begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
+    of = torch.arange(q.shape[0], device=q.device)
+    if cache.cu_q is None:
+        queries = q.shape[0] // max(lengths.numel(), 1)
+        own, step = of // max(queries, 1), of % max(queries, 1)
+    else:
+        own = packed_positions(cache.cu_q, q.shape[0]).clamp(min=0, max=lengths.numel() - 1)
+        step = of - cache.cu_q[own]
+    local = words.causal or limits(words) != (None, None)
+    places = begin[own] + step if local else begin[own]
+    at = begin[new.of] + new.ahead
+    q, k = (
+        rotate(x[None], *turn, n[None], cache.rotary_interleaved)[0]
+        for x, n in ((q, places), (k, at))
+    )
+    return q, k
+
+
+def _append(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Any,
+    v: Any,
+    cache: Cache,
+    words: Words,
+    lengths: Optional[Tensor],
+    table: Optional[Tensor],
+) -> Tuple[Tensor, Tensor, Optional[Dict[str, Any]]]:
+    """Stores k and v in the caches, and returns q, rotated if it is asked for, and the lengths with
+    the new keys; or attention()'s words by which heed does all that."""
+    dims = 4 if cache.cu_new is None else 3
+    k, v = tensor("k", k, dims), tensor("v", v, dims)
+    if lengths is None:
+        raise InvalidError("cache_seqlens: None, and k and v are given; say where they go")
+    if k.shape[:-1] != v.shape[:-1]:
+        raise InvalidError(f"v: shape is {tuple(v.shape)}, that of k {tuple(k.shape)}")
+    keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
+    new = _places(lengths, k, cache.cu_new)
+    whole = lengths + new.keys
+    if not q.is_cuda and whole.numel() and int(whole.max()) > keys:
+        b = int(whole.argmax())
+        raise InvalidError(
+            f"k: {int(new.keys[b])} new keys after {int(lengths[b])} are beyond the cache's {keys}"
+        )
+    whole = whole.clamp(max=keys)
+    if table is not None and not q.is_cuda:
+        _check_pages(cache.table_name, table, whole, k_cache)
+    native = _new_words(q, (k_cache, v_cache), (k, v), cache, words, keys)
+    if native is not None:
+        return q, whole, native
+    flat_k, flat_v = (x.reshape(-1, *x.shape[-2:]) for x in (k, v))
+    if cache.rotary_cos is not None:
+        flat_q, flat_k = _turn(q.reshape(-1, *q.shape[-2:]), flat_k, cache, words, new, lengths)
+        q = flat_q.view(q.shape)
+    rows = new.of
+    if cache.batch_idx is not None and table is None:
+        rows = cache.batch_idx.long()[rows]
+    at = lengths[new.of] + new.ahead
+    _store(k_cache, flat_k, rows, at, new, table)
+    _store(v_cache, flat_v, rows, at, new, table)
+    return q, whole, None
+
+
+def _check_words_of_new(cache: Cache, k: Any, v: Any) -> None:
+    if (k is None) != (v is None):
+        raise InvalidError("k: k and v are given both or not at all")
+    if cache.rotary_cos is not None or cache.rotary_sin is not None:
+        if k is None or cache.rotary_cos is None or cache.rotary_sin is None:
+            raise InvalidError("rotary_cos: pass rotary_cos, rotary_sin, k and v together")
+    if cache.cu_new is not None and k is None:
+        raise InvalidError("cu_seqlens_k_new: it is given, and k and v are not")
+
+
+def _batch_of(q: Tensor, k: Any, cache: Cache) -> int:
+    """The number of sequences, on which cumulative lengths must agree."""
+    batch = int(q.shape[0])
+    if cache.cu_q is not None:
+        batch = cumulative("cu_seqlens_q", cache.cu_q, batch).numel() - 1
+    if cache.cu_new is not None:
+        found = cumulative("cu_seqlens_k_new", cache.cu_new, tensor("k", k, 3).shape[0]).numel()
+        if found != batch + 1:
+            raise InvalidError(f"cu_seqlens_k_new: it has {found} elements; pass {batch + 1}")
+    return batch
+
+
+def attend_cache(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    k: Any,
+    v: Any,
+    cache: Cache,
+    words: Words,
+    *,
+    want_lse: bool,
+) -> Tuple[Tensor, Optional[Tensor]]:
+    """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, in place, and attends; all
+    by heed where it can, else torch stores them first."""
+    q = tensor("q", q, 4 if cache.cu_q is None else 3)
+    for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
+        if tensor(name, x, 4) is not x:
+            raise InvalidError(f"{name}: the elements of a head vector must be neighbours")
+    _check_words_of_new(cache, k, v)
+    batch = _batch_of(q, k, cache)
+    table = _table(cache, k_cache, batch)
+    keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
+    lengths = _lengths(cache, batch, keys, q.device)
+    native = None
+    if k is not None:
+        q, lengths, native = _append(q, k_cache, v_cache, k, v, cache, words, lengths, table)
+    elif table is not None and not q.is_cuda:
+        _check_pages(cache.table_name, table, lengths, k_cache)
+    if cache.batch_idx is not None and table is None:
+        k_cache, v_cache = k_cache[cache.batch_idx.long()], v_cache[cache.batch_idx.long()]
+    elif table is None and k_cache.shape[0] != batch:
+        k_cache, v_cache = k_cache[:batch], v_cache[:batch]
+    most_q = q.shape[1]
+    if cache.cu_q is not None:
+        most_q = q.shape[0] if cache.most_q is None else cache.most_q
+    starts = cache.leftpad
+    if starts is not None:
+        starts = starts.to(torch.int32).view(-1, 1).expand(-1, most_q).contiguous()
+    return attend(
+        q,
+        k_cache,
+        v_cache,
+        words,
+        want_lse=want_lse,
+        lengths=lengths,
+        starts=starts,
+        table=table,
+        cu_q=cache.cu_q,
+        most_q=None if cache.cu_q is None else most_q,
+        new=native,
+    )
