@@ -225,8 +225,8 @@ heed_lengths heed_problem_lengths(const heed_problem *problem);
  * predictions. */
 heed_problem heed_problem_typical(const heed_problem *problem);
 /* The problem for which a kernel and its config are chosen: if @problem, which is normalized, is
- * batch-invariant, one of HEED_INVARIANT_BATCH elements, dense. */
-heed_problem heed_problem_planned(const heed_problem *problem);
+ * batch-invariant, one of HEED_INVARIANT_BATCH elements, dense, made in @room; else @problem. */
+const heed_problem *heed_problem_planned(const heed_problem *problem, heed_problem *room);
 /* The keys that query @i sees in a batch element of these lengths. Neither side decreases
  * from one query to the next, so what a block of queries looks at lies between the first one's
  * begin and the last one's end, and all of its queries see what lies between the last one's begin

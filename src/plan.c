@@ -46,8 +46,9 @@ bool heed_plan_worthwhile(const heed_kernel *kernel, const heed_problem *problem
                           const heed_machine *machine, const heed_config *config, const char **why)
 {
     heed_config_test *worthwhile = kernel->algorithm->worthwhile;
-    const heed_problem planned = heed_problem_planned(problem);
-    return !worthwhile || worthwhile(kernel, &planned, machine, config, why);
+    heed_problem room;
+    return !worthwhile ||
+           worthwhile(kernel, heed_problem_planned(problem, &room), machine, config, why);
 }
 
 bool heed_plan_considers(const heed_kernel *kernel, const heed_problem *problem,
@@ -67,8 +68,8 @@ double heed_plan_cost(const heed_kernel *kernel, const heed_problem *problem,
 double heed_plan_rank(const heed_kernel *kernel, const heed_problem *problem,
                       const heed_machine *machine, const heed_config *config)
 {
-    const heed_problem planned = heed_problem_planned(problem);
-    return heed_plan_cost(kernel, &planned, machine, config);
+    heed_problem room;
+    return heed_plan_cost(kernel, heed_problem_planned(problem, &room), machine, config);
 }
 
 heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem *problem,

@@ -314,8 +314,9 @@ static heed_considered *next_candidate(heed_plan *plan)
 
 heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_considered **best)
 {
+    heed_problem room;
     bench b = { .trial = { .context = plan->context,
-                           .problem = heed_problem_planned(&plan->problem),
+                           .problem = *heed_problem_planned(&plan->problem, &room),
                            .trial = true } };
     heed_considered *candidate;
     heed_status status = heed_plan_add_program(&b.trial);

@@ -20,23 +20,23 @@ heed_problem heed_problem_typical(const heed_problem *problem)
     return typical;
 }
 
-heed_problem heed_problem_planned(const heed_problem *problem)
+const heed_problem *heed_problem_planned(const heed_problem *problem, heed_problem *room)
 {
-    heed_problem planned = *problem;
     if (!problem->invariant)
-        return planned;
-    planned.batch = HEED_INVARIANT_BATCH;
+        return problem;
+    *room = *problem;
+    room->batch = HEED_INVARIANT_BATCH;
     if (problem->tokens_q > 0)
-        planned.tokens_q = planned.batch * problem->seq_q;
+        room->tokens_q = room->batch * problem->seq_q;
     if (problem->tokens_k > 0)
-        planned.tokens_k = planned.batch * problem->seq_k;
-    planned.pages = 0;
+        room->tokens_k = room->batch * problem->seq_k;
+    room->pages = 0;
     for (int i = 0; i < HEED_ALL_TENSORS; i++)
-        heed_problem_set_strides(&planned, i, (heed_strides){ 0 });
+        heed_problem_set_strides(room, i, (heed_strides){ 0 });
     for (int i = 0; i < HEED_OPERANDS; i++)
-        heed_problem_operand_of(&planned, i)->strides = (heed_strides){ 0 };
-    heed_problem_normalize_own(&planned);
-    return planned;
+        heed_problem_operand_of(room, i)->strides = (heed_strides){ 0 };
+    heed_problem_normalize_own(room);
+    return room;
 }
 
 double heed_problem_flops(const heed_problem *caller)

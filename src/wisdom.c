@@ -161,10 +161,11 @@ heed_status heed_wisdom_reserve(heed_wisdom *wisdom, size_t extra)
 
 void heed_wisdom_put(heed_wisdom *wisdom, const heed_problem *problem, const heed_choice *choice)
 {
-    const heed_problem planned = heed_problem_planned(problem);
-    size_t *slot = find_slot(wisdom, &planned);
+    heed_problem room;
+    const heed_problem *planned = heed_problem_planned(problem, &room);
+    size_t *slot = find_slot(wisdom, planned);
     if (*slot == 0) {
-        wisdom->entries[wisdom->count++] = (heed_wisdom_entry){ planned, *choice };
+        wisdom->entries[wisdom->count++] = (heed_wisdom_entry){ *planned, *choice };
         *slot = wisdom->count;
         return;
     }
@@ -188,10 +189,11 @@ bool heed_wisdom_lookup(heed_wisdom *wisdom, const heed_problem *problem, heed_e
                         heed_choice *choice)
 {
     bool found = false;
-    const heed_problem planned = heed_problem_planned(problem);
+    heed_problem room;
+    const heed_problem *planned = heed_problem_planned(problem, &room);
     heed_effort least = effort == HEED_WISDOM_ONLY ? HEED_ESTIMATE : effort;
     pthread_mutex_lock(&wisdom->mutex);
-    size_t index = wisdom->count > 0 ? *find_slot(wisdom, &planned) : 0;
+    size_t index = wisdom->count > 0 ? *find_slot(wisdom, planned) : 0;
     if (index > 0 && wisdom->entries[index - 1].choice.effort >= least) {
         *choice = wisdom->entries[index - 1].choice;
         found = true;
