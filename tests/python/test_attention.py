@@ -30,6 +30,7 @@ except ImportError:
     torch = None
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+os.environ["HEED_DEVICE"] = "cpu"  # of plans without a device=; calls go by their arrays
 import heed  # noqa: E402
 
 ROUNDING = {"float32": 2.0**-20, "float16": 2.0**-10, "bfloat16": 2.0**-7}

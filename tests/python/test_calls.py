@@ -8,6 +8,7 @@ is no numpy, or no heed_call.so for the interpreter.
 """
 
 import gc
+import os
 import pathlib
 import sys
 import threading
@@ -24,6 +25,7 @@ except ImportError:
     torch = None
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+os.environ["HEED_DEVICE"] = "cpu"  # of plans without a device=; calls go by their arrays
 import heed  # noqa: E402
 from heed import _again, _attention, _fields  # noqa: E402
 
