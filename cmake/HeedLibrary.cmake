@@ -31,8 +31,10 @@ endfunction()
 function(heed_library_embed source recipe)
     file(GLOB files RELATIVE "${PROJECT_SOURCE_DIR}" LIST_DIRECTORIES false CONFIGURE_DEPENDS
         "${PROJECT_SOURCE_DIR}/include/*.h" "${PROJECT_SOURCE_DIR}/src/*.[ch]" "${PROJECT_SOURCE_DIR}/src/*.def"
-        "${PROJECT_SOURCE_DIR}/src/*.map" "${PROJECT_SOURCE_DIR}/src/cpu/*.[ch]" "${PROJECT_SOURCE_DIR}/src/cuda/*.[ch]"
-        "${PROJECT_SOURCE_DIR}/src/cuda/*.def" "${PROJECT_SOURCE_DIR}/src/cuda/driver/*.[ch]"
+        "${PROJECT_SOURCE_DIR}/src/*.map" "${PROJECT_SOURCE_DIR}/src/problem/*.[ch]"
+        "${PROJECT_SOURCE_DIR}/src/cpu/*.[ch]" "${PROJECT_SOURCE_DIR}/src/cpu/modify/*.[ch]"
+        "${PROJECT_SOURCE_DIR}/src/cuda/*.[ch]" "${PROJECT_SOURCE_DIR}/src/cuda/*.def"
+        "${PROJECT_SOURCE_DIR}/src/cuda/driver/*.[ch]" "${PROJECT_SOURCE_DIR}/src/cuda/score/*.[ch]"
         "${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cu*")
     list(SORT files)
     set(text "HEED_FILE(heed_library_recipe, \"recipe\", \"${recipe}\")\n")

@@ -44,7 +44,7 @@ def execute(plan, pointers, stream=None):
 
 def rows_of_numpy():
     arrays = [np.ones(SHAPE, np.float32) for _ in range(3)]
-    out, plan = np.empty(SHAPE, np.float32), heed.Plan(PROBLEM)
+    out, plan = np.empty(SHAPE, np.float32), heed.Plan(PROBLEM, heed.Context("cpu"))
     yield "heed_execute() by ctypes", execute(plan, [x.ctypes.data for x in (*arrays, out)])
     yield "NumPy: Plan.execute(out=)", lambda: plan.execute(*arrays, out=out)
     yield "NumPy: Plan.execute()", lambda: plan.execute(*arrays)

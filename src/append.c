@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "problem.h"
+#include "problem/problem.h"
 
 heed_problem heed_append_rest(const heed_problem *problem)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "device.h"
-#include "operand.h"
+#include "problem/operand.h"
 
 /* Copies the elements of operand number @index to memory that the caller frees; NULL if there is
  * no such operand. */

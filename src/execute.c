@@ -2,7 +2,7 @@
  * execute.c - check the buffers of one execution, then run the plan's kernel
  */
 #include "append.h"
-#include "operand.h"
+#include "problem/operand.h"
 #include "sized.h"
 
 static heed_status check_tensor(heed_role role, const void *address, size_t element)

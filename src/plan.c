@@ -13,9 +13,9 @@
 #include "append.h"
 #include "cuda/gpu.h"
 #include "device.h"
-#include "operand.h"
 #include "plan.h"
-#include "program.h"
+#include "problem/operand.h"
+#include "problem/program.h"
 
 const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *problem,
                              const heed_machine *machine)

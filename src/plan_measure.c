@@ -14,9 +14,9 @@
 #include "cpu/cpu.h"
 #include "device.h"
 #include "measure.h"
-#include "operand.h"
 #include "plan.h"
-#include "problem.h"
+#include "problem/operand.h"
+#include "problem/problem.h"
 
 #define HOPELESS 10.0 /* times slower by prediction than the best by measurement */
 

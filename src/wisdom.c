@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "internal.h"
-#include "operand.h"
 #include "plan.h"
-#include "problem.h"
+#include "problem/operand.h"
+#include "problem/problem.h"
 #include "wisdom.h"
 #include "wisdom_line.h"
 

@@ -31,7 +31,7 @@
 #include "cuda/jit.h"
 #include "cuda/shipped.h"
 #include "plan.h"
-#include "problem.h"
+#include "problem/problem.h"
 
 static const int archs[] = { 80, 86, 89, 90 };
 #define ARCHS (sizeof archs / sizeof *archs)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sources.h"
-#include "src/cuda/score.h"
+#include "src/cuda/score/score.h"
 
 #define FOLDER "src/cuda/kernels/"
 

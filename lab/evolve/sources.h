@@ -22,7 +22,7 @@
 #include "lab/search/propose.h"
 #include "lab/trial/launch.h"
 #include "lab/trial/trial.h"
-#include "lab/verify/gates.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/verify.h"
 
 /* A source that was tried, or is being. */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "heed.h"
-#include "lab/verify/gates.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/mutants/sources.h"
 #include "lab/verify/mutants/suite.h"
 

@@ -5,7 +5,7 @@
 #define LAB_VARIANT_H
 
 #include "lab/verify/check.h"
-#include "lab/verify/gates.h"
+#include "lab/verify/gates/gates.h"
 
 typedef struct lab_variant {
     lab_values values; /* filled by the gate */

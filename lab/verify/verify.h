@@ -12,7 +12,7 @@
 
 #include "heed.h"
 #include "lab/verify/check.h"
-#include "lab/verify/gates.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/inputs.h"
 
 typedef struct lab_verify_options {

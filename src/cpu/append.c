@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "../problem.h"
+#include "../problem/problem.h"
 #include "cpu.h"
 
 /* Elements that a thread writes sooner than another one wakes up. */

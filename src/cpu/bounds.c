@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../cuda/kernels/interval.cuh"
-#include "../operand.h"
+#include "../problem/operand.h"
 #include "cpu.h"
 
 /* Elements that one load may look at; those of masks are compared many at a time. */

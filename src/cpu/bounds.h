@@ -9,7 +9,7 @@
 #ifndef HEED_BOUNDS_H
 #define HEED_BOUNDS_H
 
-#include "../program.h"
+#include "../problem/program.h"
 
 /* Whole numbers from @first to @last. */
 typedef struct heed_span {

@@ -15,7 +15,7 @@
 
 #include "../cuda/kernels/ablate.cuh"
 #include "../internal.h"
-#include "modify.h"
+#include "modify/modify.h"
 
 extern const heed_algorithm heed_algorithm_row;
 extern const heed_algorithm heed_algorithm_tile;

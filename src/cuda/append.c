@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "../append.h"
-#include "../problem.h"
+#include "../problem/problem.h"
 #include "backend.h"
 
 #define ALIGNED 16

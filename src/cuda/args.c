@@ -4,7 +4,7 @@
 #include <limits.h>
 
 #include "backend.h"
-#include "score.h"
+#include "score/score.h"
 
 heed_cuda_divisor heed_cuda_divide_by(unsigned value)
 {

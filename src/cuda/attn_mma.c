@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend.h"
-#include "score.h"
+#include "score/score.h"
 
 #define SLICE_MAX 256 /* columns of a warp */
 #define NARROW_MAX 256

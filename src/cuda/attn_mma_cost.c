@@ -6,7 +6,7 @@
 #include "attn_mma.h"
 #include "backend.h"
 #include "gpu.h"
-#include "score.h"
+#include "score/score.h"
 
 #define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16 */
 #define SCHEDULERS 4          /* of a multiprocessor */

@@ -2,7 +2,7 @@
  * attn_naive.c - attn_naive.cu as the planner sees it
  */
 #include "backend.h"
-#include "score.h"
+#include "score/score.h"
 
 #define WARPS 4
 #define WARP 32

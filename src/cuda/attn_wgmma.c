@@ -7,7 +7,7 @@
 
 #include "backend.h"
 #include "maps.h"
-#include "score.h"
+#include "score/score.h"
 
 #define ARCH 90 /* no later device runs what is compiled for sm_90a */
 #define DIM_MAX 256

@@ -8,7 +8,7 @@
 #include "backend.h"
 #include "gpu.h"
 #include "maps.h"
-#include "score.h"
+#include "score/score.h"
 
 #define LANES 128.0 /* of a multiprocessor, each of which starts an instruction a clock */
 

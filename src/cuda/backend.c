@@ -15,8 +15,8 @@
 #include "arrivals.h"
 #include "maps.h"
 #include "outline.h"
-#include "problem.h"
-#include "score.h"
+#include "problem/problem.h"
+#include "score/score.h"
 
 #define ALIGNED 16
 #define SEQ_STRIDE_MAX \

@@ -9,10 +9,10 @@
 
 #include "../append.h"
 #include "../plan.h"
-#include "../problem.h"
+#include "../problem/problem.h"
 #include "backend.h"
 #include "gpu.h"
-#include "score.h"
+#include "score/score.h"
 
 /* The config that @text spells, or without one the best for the problem. */
 static heed_status choose_config(const heed_kernel *kernel, const char *text,

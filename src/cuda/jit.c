@@ -10,7 +10,7 @@
 
 #include "driver/nvrtc.h"
 #include "measure.h"
-#include "score.h"
+#include "score/score.h"
 #include "shipped.h"
 #include "sources.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "driver/handle.h"
-#include "problem.h"
+#include "problem/problem.h"
 
 #define BOX_ROWS 64 /* of q and o */
 #define BOX_MAX 256

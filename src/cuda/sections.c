@@ -2,7 +2,7 @@
  * sections.c - how many key/value heads blocks work on at a time, by simulating who gets which
  */
 #include "backend.h"
-#include "score.h"
+#include "score/score.h"
 
 /* Key/value heads that may be worked on at the same time. Without a mask one after another, so that
  * the blocks of a head share its K and V in the L2. Under a mask the longest blocks of all heads

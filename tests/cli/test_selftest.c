@@ -13,7 +13,7 @@
 
 #include "cli/verbs/board/board.h"
 #include "cli/verbs/selftest/selftest.h"
-#include "lab/verify/gates.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/mutants/suite.h"
 #include "members.h"
 #include "run_heed.h"

@@ -3,8 +3,8 @@
  */
 #include <stdio.h>
 
-#include "cuda/score.h"
-#include "problem.h"
+#include "cuda/score/score.h"
+#include "problem/problem.h"
 
 static char text[HEED_CUDA_PROGRAM_SIZE];
 

@@ -15,7 +15,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "operand.h"
+#include "problem/operand.h"
 #include "problems.h"
 
 static void make(lab_region *region, int64_t elements, size_t element)

@@ -8,7 +8,7 @@
 #define TEST_APPENDED_H
 
 #include "lab/verify/stage/region.h"
-#include "problem.h"
+#include "problem/problem.h"
 
 typedef struct appended {
     heed_problem problem;                 /* with new keys */

@@ -15,9 +15,9 @@
 #include "cuda/backend.h"
 #include "cuda/gpu.h"
 #include "cuda/maps.h"
-#include "cuda/score.h"
+#include "cuda/score/score.h"
 #include "emulator/map.h"
-#include "problem.h"
+#include "problem/problem.h"
 
 void emulated_needs(lab_needs *needs)
 {

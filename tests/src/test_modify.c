@@ -16,7 +16,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/features.h"
-#include "cpu/modify.h"
+#include "cpu/modify/modify.h"
 #include "expect.h"
 
 #define PROGRAMS 3000

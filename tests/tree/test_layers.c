@@ -96,7 +96,7 @@ static const layer layers[] = {
       { NULL } },
     { "lab/build/",
       false,
-      { "include/", "src/cuda/facts.h", "src/cuda/score.h", "src/device.h", "src/message.h",
+      { "include/", "src/cuda/facts.h", "src/cuda/score/score.h", "src/device.h", "src/message.h",
         "src/wisdom_line.h", "lab/base/", "lab/bench/", "lab/build/", "lab/inspect/cubin.h",
         "lab/record/", "lab/trial/" },
       { NULL } },

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "lab/tensor/random.h"
-#include "lab/verify/gates.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/mutants/device.h"
 #include "lab/verify/mutants/steps.h"
 

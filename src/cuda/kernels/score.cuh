@@ -1,7 +1,7 @@
 /*
  * score.cuh - what changes logits, hides keys and adds sinks
  *
- * A problem's operands and expressions are a list of steps (src/program.h), which score_print.c of
+ * A problem's operands and expressions are a list of steps (src/problem/program.h), which score_print.c of
  * src/cuda prints as C: that is program.cuh, of which every such kernel gets its own. It has
  *
  *     score_row      values that are the same for all keys of a row

@@ -19,7 +19,7 @@
 #include "lab/verify/inputs.h"
 #include "lab/verify/logit.h"
 #include "problems.h"
-#include "src/program.h"
+#include "src/problem/program.h"
 
 /* -------------------------------------------------------------------------- */
 /* By hand                                                                    */

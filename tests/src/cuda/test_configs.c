@@ -37,7 +37,7 @@
 #include "inspect/cubin.h"
 #include "jit_scene.h"
 #include "lab/tensor/random.h"
-#include "operand.h"
+#include "problem/operand.h"
 
 /* More than what a kernel ever took on sm_89 beyond what it takes on sm_80. */
 #define REGISTERS_APART 32

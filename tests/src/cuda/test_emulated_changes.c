@@ -26,11 +26,11 @@
 #include <cmocka.h>
 
 #include "arrays.h"
-#include "cuda/score.h"
+#include "cuda/score/score.h"
 #include "emulated.h"
 #include "emulator/half.h"
 #include "lab/verify/verify.h"
-#include "operand.h"
+#include "problem/operand.h"
 
 /* Shapes: even numbers of keys, so that operands are read in pairs, and odd ones. Operands keep all
  * their dimensions, and steps are the same for all. */

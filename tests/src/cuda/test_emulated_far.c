@@ -20,7 +20,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/reference.h"
-#include "problem.h"
+#include "problem/problem.h"
 
 /* Of what is tried, a sample has one in so many. */
 #define SAMPLE_EVERY 5

@@ -24,7 +24,7 @@
 #include "emulated.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/isolate.h"
-#include "problem.h"
+#include "problem/problem.h"
 
 #define ROW_GAP 24    /* elements between rows of a problem with gaps */
 #define SKEWED_GAP 25 /* the same, such that no row is aligned */

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "emulated.h"
-#include "problem.h"
+#include "problem/problem.h"
 
 #define KEYS 16384
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "number.h"
+#include "../number.h"
 #include "operand.h"
 #include "problem_parse.h"
 

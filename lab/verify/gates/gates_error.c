@@ -6,7 +6,7 @@
 
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
-#include "lab/verify/gates.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/logit.h"
 #include "lab/verify/reference.h"
 

@@ -1,7 +1,7 @@
 /*
  * problem_print.c - a problem as its canonical spec
  */
-#include "number.h"
+#include "../number.h"
 #include "operand.h"
 #include "problem.h"
 

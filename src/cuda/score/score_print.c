@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../operand.h"
+#include "../../problem/operand.h"
 
 #define NEAR 3 /* so many tiles from zero a rising number is near it */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lab/verify/gates.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/reference.h"
 
 void lab_gate_canaries(const lab_check *check, lab_verdict *verdict)

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "../operand.h"
+#include "../../problem/operand.h"
 
 #define DIVISOR_MAX 0x1p100 /* its inverse is a normal number */
 

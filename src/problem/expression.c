@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "number.h"
+#include "../number.h"
 #include "operand.h"
 #include "program.h"
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "../operand.h"
-#include "cpu.h"
+#include "../../problem/operand.h"
+#include "../cpu.h"
 
 typedef struct lowering {
     heed_modify *m;

@@ -9,8 +9,8 @@
 #ifndef HEED_CUDA_SCORE_H
 #define HEED_CUDA_SCORE_H
 
-#include "../program.h"
-#include "kernels/args.cuh"
+#include "../../problem/program.h"
+#include "../kernels/args.cuh"
 
 /* The abilities that a kernel needs for a problem, and their cost. */
 typedef struct heed_cuda_needs {

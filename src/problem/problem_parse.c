@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../sized.h"
 #include "problem_parse.h"
-#include "sized.h"
 
 /* A longer spec is shown only around the error, this many characters of it. */
 #define WINDOW 60

@@ -1,7 +1,7 @@
 /*
  * gates.c - the table of gates, and what they have in common
  */
-#include "lab/verify/gates.h"
+#include "lab/verify/gates/gates.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../operand.h"
+#include "../../problem/operand.h"
 
 #define BYTES_AT_ONCE 16
 

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "../operand.h"
+#include "../../problem/operand.h"
 
 /* Rows of one query in a line: beyond, it is about as long as the patch has pairs. */
 #define GROUP_MAX 8

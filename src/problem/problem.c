@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../sized.h"
 #include "operand.h"
 #include "problem.h"
 #include "program.h"
-#include "sized.h"
 
 const heed_size heed_sizes[HEED_PART_SIZES] = {
     [HEED_PART_BATCH] = { "batch", 1, HEED_SIZE_MAX, offsetof(heed_problem, batch) },

@@ -13,8 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../operand.h"
-#include "cpu.h"
+#include "../../problem/operand.h"
+#include "../cpu.h"
 #include "modify.h"
 #include "modify_math.h"
 

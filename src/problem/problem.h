@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "internal.h"
+#include "../internal.h"
 
 /* The parts of a problem that can be wrong. Those before HEED_PART_SIZES are sizes. */
 typedef enum heed_part {

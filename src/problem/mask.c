@@ -1,7 +1,7 @@
 /*
  * mask.c - which keys queries see: causal masks, windows and chunks as one interval per query
  */
-#include "internal.h"
+#include "../internal.h"
 
 static int64_t least(int64_t a, int64_t b)
 {

@@ -13,7 +13,7 @@
 #include "helpers/random_expression.h"
 #include "internal.h"
 #include "lab/tensor/random.h"
-#include "program.h"
+#include "problem/program.h"
 
 /* -------------------------------------------------------------------------- */
 /* Random problems                                                            */

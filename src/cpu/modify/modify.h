@@ -1,5 +1,5 @@
 /*
- * modify.h - programs of logits (../program.h) over vectors: what modify.c, the kernels and the
+ * modify.h - programs of logits (src/problem/program.h) over vectors: what modify.c, the kernels and the
  * instantiations of modify_template.h share
  *
  * A kernel hands over a patch of logits, [outer][inner] vectors, and gets it back changed. The
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "../program.h"
+#include "../../problem/program.h"
 
 /* A patch as a kernel has it. */
 typedef struct heed_grid {
