@@ -183,8 +183,11 @@ def find_task(checkout, name):
 
 
 def commit_of(folder):
-    done = subprocess.run(["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
+    """The commit of a checkout; None for a folder that is none, even inside another project's checkout."""
+    done = subprocess.run(["git", "-C", str(folder), "rev-parse", "--show-toplevel", "HEAD"], capture_output=True, text=True,
+                          check=False)
+    top, commit = (done.stdout.split("\n") + ["", ""])[:2]
+    return commit if top and pathlib.Path(top).resolve() == pathlib.Path(folder).resolve() else None
 
 
 def own_measurement(args, spec, kind):

@@ -184,11 +184,13 @@ def judge(args, work):
 
 
 def caught(row):
-    """Whether each side calls a solution bad: the suite by its correctness, heed by its word."""
+    """Whether each side calls a solution bad: the suite by its correctness, heed by its word. None: it did not judge, such as
+    one that was not built."""
     suite, ours = row.get("suite", {}), row.get("heed", {})
     verdict = ((suite.get("correct") or {}).get("summary") or {}).get("correct")
+    judged = "judged" in ours and ours.get("verdict") != "compile"
     return {"suite": None if verdict is None else not verdict,
-            "heed": None if "judged" not in ours else ours["judged"] in ("wrong", "cheats", "measured", "failed")}
+            "heed": ours["judged"] in ("wrong", "cheats", "measured", "failed") if judged else None}
 
 
 def parse(arguments):
@@ -239,6 +241,10 @@ def main():
         args.out.mkdir(parents=True, exist_ok=True)
         (args.out / "robust_kbench_report.json").write_text(json.dumps(report, indent=2) + "\n")
         print(f"task: {report['task']}")
+    honest = report["solutions"].get("heed", {}).get("caught")
+    if honest is not None and list(honest.values()) != [False, False]:
+        print(f"the solution heed, which is right, was caught or not judged: {honest}", file=sys.stderr)
+        return 1
     return 1 if "failed" in report["task"] else 0
 
 

@@ -24,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 
+import kernelbench
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = "heed.tritonbench/1"
 ROWS = "sdpa,cudnn,heed"
@@ -55,11 +57,6 @@ def rows_of(figures):
         row = shapes.setdefault(found["shape"], {}).setdefault(found["row"], {})
         row[found["metric"]] = float(number.group()) if number else value
     return shapes
-
-
-def commit_of(folder):
-    found = subprocess.run(["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return found.stdout.strip() or None
 
 
 def listen(command, environment):
@@ -104,8 +101,8 @@ def main():
         command = [sys.executable, __file__, "--inside", str(args.checkout), *words, "--output-json", str(answer)]
         status, early = listen(command, environment)
         figures = json.loads(answer.read_text()) if answer.exists() else {}
-    report = {"schema": SCHEMA, "suite": "tritonbench", "suite_commit": commit_of(args.checkout),
-              "heed_commit": commit_of(ROOT), "command": " ".join(sys.argv), "options": words,
+    report = {"schema": SCHEMA, "suite": "tritonbench", "suite_commit": kernelbench.commit_of(args.checkout),
+              "heed_commit": kernelbench.commit_of(ROOT), "command": " ".join(sys.argv), "options": words,
               "time": datetime.datetime.now(datetime.timezone.utc).isoformat(), "status": status, "ended_early": early,
               "shapes": rows_of(figures)}
     args.out.mkdir(parents=True, exist_ok=True)
