@@ -183,7 +183,7 @@ def find_task(checkout, name):
 
 
 def commit_of(folder):
-    """The commit of a checkout; None for a folder that is none, even inside another project's checkout."""
+    """The commit of a checkout; None for any other folder, even one inside the checkout of another project."""
     done = subprocess.run(["git", "-C", str(folder), "rev-parse", "--show-toplevel", "HEAD"], capture_output=True, text=True,
                           check=False)
     top, commit = (done.stdout.split("\n") + ["", ""])[:2]
