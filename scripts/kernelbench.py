@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs KernelBench's own evaluator on solutions that heed exports, on this machine's GPU.
 
-    scripts/kernelbench.py CHECKOUT [--heed FILE] [--out FOLDER] [--tasks 1/97,3/31,...] [--rows f32,...]
+    scripts/kernelbench.py CHECKOUT [--heed FILE] [--out FOLDER] [--tasks 1/97,3/31,...] [--rows f32,...] [--forms ...]
     scripts/kernelbench.py CHECKOUT --dry-run        exports all solutions and checks their sources; needs no GPU
 
 CHECKOUT is a checkout of KernelBench, of which nothing is changed: eval_kernel_against_ref() judges and times a
@@ -190,12 +190,15 @@ def commit_of(folder):
     return commit if top and pathlib.Path(top).resolve() == pathlib.Path(folder).resolve() else None
 
 
-def own_measurement(args, spec, kind):
-    """heed bench of the attention alone: median seconds of heed and of the fastest rival, None where unknown."""
-    words = [w if w not in ("f32", "f16", "bf16") else kind for w in spec.split()]
-    rivals = args.peers if kind != "f32" else "torch-efficient"
-    code, answer = heed_json(args.heed, "bench", "--device", "cuda", "--cold", "--peers", rivals, " ".join(words))
-    return {"problem": " ".join(words), "exit": code, "bench": answer}
+def own_measurement(args, spec, kind, made):
+    """heed bench of the attention alone: median seconds of heed and of the fastest rival, None where unknown. @made
+    keeps answers by problem: a problem is measured once."""
+    problem = " ".join(w if w not in ("f32", "f16", "bf16") else kind for w in spec.split())
+    if problem not in made:
+        rivals = args.peers if kind != "f32" or args.peers == "none" else "torch-efficient"
+        code, answer = heed_json(args.heed, "bench", "--device", "cuda", "--cold", "--peers", rivals, problem)
+        made[problem] = {"problem": problem, "exit": code, "bench": answer}
+    return made[problem]
 
 
 def seconds_of(own):
@@ -255,7 +258,7 @@ def prepare(args, work):
         if task is None:
             raise SystemExit(f"kernelbench: heed suite import ended with {code}: {answer.get('errors')}")
         for row in args.rows.split(","):
-            for form in FORMS:
+            for form in args.forms.split(","):
                 entries.append(export(args, work, name, path, task, row, form))
     return entries
 
@@ -296,7 +299,7 @@ def build_all(args, entries, work):
                 print(f"{entry['task']} {entry['row']}: not compiled: {failed}", file=sys.stderr)
 
 
-def measure(args, entry, work):
+def measure(args, entry, work, made):
     job = job_of(args, entry, work)
     pathlib.Path(job["answer"]).unlink(missing_ok=True)
     failed = finish(*run_job(job, "--evaluate", args.timeout))
@@ -306,7 +309,7 @@ def measure(args, entry, work):
     entry.update(json.loads(pathlib.Path(job["answer"]).read_text()))
     if args.dry_run:
         return
-    entry["own"] = own_measurement(args, entry["_task"]["attention"][0]["problem"], ROWS[entry["row"]][2])
+    entry["own"] = own_measurement(args, entry["_task"]["attention"][0]["problem"], ROWS[entry["row"]][2], made)
     add_difference(entry, entry["_task"])
 
 
@@ -365,6 +368,7 @@ def parse(arguments):
     parser.add_argument("--work", type=pathlib.Path, help="a folder for solutions and builds, kept [default: none]")
     parser.add_argument("--tasks", default=TASKS)
     parser.add_argument("--rows", default=",".join(ROWS))
+    parser.add_argument("--forms", default=",".join(FORMS))
     parser.add_argument("--machine", default="H200")
     parser.add_argument("--architecture", default="9.0")
     parser.add_argument("--peers", default="torch-flash,torch-efficient,torch-cudnn")
@@ -376,9 +380,10 @@ def parse(arguments):
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--dry-run", action="store_true")
     args = parser.parse_args(arguments)
-    unknown = [row for row in args.rows.split(",") if row not in ROWS]
-    if unknown:
-        parser.error(f"--rows: {unknown[0]!r} is not one of {', '.join(ROWS)}")
+    for option, given, there in (("--rows", args.rows, ROWS), ("--forms", args.forms, FORMS)):
+        unknown = [name for name in given.split(",") if name not in there]
+        if unknown:
+            parser.error(f"{option}: {unknown[0]!r} is not one of {', '.join(there)}")
     if not (args.checkout / "src" / "kernelbench" / "eval.py").is_file():
         parser.error(f"{args.checkout} is no checkout of KernelBench: it has no src/kernelbench/eval.py")
     args.checkout = args.checkout.resolve()
@@ -396,11 +401,12 @@ def main():
         entries, done = prepare(args, work), known(args)
         entries = [done.get((e["task"], e["row"], e["form"]), e) for e in entries]
         others = [e for key, e in done.items() if e not in entries]
+        made = {e["own"]["problem"]: e["own"] for e in done.values() if "own" in e}
         if not args.dry_run:
             build_all(args, entries, work)
         for entry in entries:
             if "_solution" in entry:
-                measure(args, entry, work)
+                measure(args, entry, work, made)
                 write_report(args, others + entries)
             print(say(entry), flush=True)
         write_report(args, others + entries)

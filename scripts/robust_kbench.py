@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs robust-kbench's filters and evaluator on heed's attention task, its solution, and five wrong or cheating ones.
 
-    scripts/robust_kbench.py CHECKOUT [--heed FILE] [--out FOLDER] [--repetitions N]
+    scripts/robust_kbench.py CHECKOUT [--heed FILE] [--out FOLDER] [--repetitions N] [--jobs N]
     scripts/robust_kbench.py CHECKOUT --dry-run     makes all files and has the suite read the task; needs no GPU
 
 CHECKOUT is a checkout of robust-kbench, of which nothing is changed. The task is integrations/robust_kbench/tasks/
@@ -14,6 +14,7 @@ replaced by empty ones where they are missing; the report names these.
 """
 
 import argparse
+import concurrent.futures
 import datetime
 import importlib.util
 import json
@@ -54,7 +55,7 @@ import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load
 
-kernel = load(name={name!r}, sources=[{path!r}], extra_cuda_cflags=["-O3", "--use_fast_math"])
+kernel = load(name="heed_attention", sources=[{path!r}], extra_cuda_cflags=["-O3", "--use_fast_math"])
 
 class ModelNew(nn.Module):
     def __init__(self, causal):
@@ -81,15 +82,18 @@ def run_filters(job):
     return answer
 
 
-def run_solution(job):
+def run_correct(job):
     from robust_kbench.primitives import evaluate
 
-    words = {"task_dir": job["task"], "cuda_code_path": job["solution"], "timeout": job["timeout"]}
-    right = evaluate.correct_cuda_kernel(**words, op_atol=job["atol"], op_rtol=job["atol"])
-    answer = {"correct": right}
-    if right and right["summary"]["correct"]:
-        answer["time"] = evaluate.eval_cuda_kernel(**words, repetition_time=job["repetitions"])
-    return answer
+    return evaluate.correct_cuda_kernel(task_dir=job["task"], cuda_code_path=job["solution"], timeout=job["timeout"],
+                                        op_atol=job["atol"], op_rtol=job["atol"])
+
+
+def run_time(job):
+    from robust_kbench.primitives import evaluate
+
+    return evaluate.eval_cuda_kernel(task_dir=job["task"], cuda_code_path=job["solution"], timeout=job["timeout"],
+                                     repetition_time=job["repetitions"])
 
 
 def run_reference(job):
@@ -100,7 +104,7 @@ def run_reference(job):
     return {"eager": eager, "compiled": compiled}
 
 
-WORKERS = {"--filters": run_filters, "--solution": run_solution, "--reference": run_reference}
+WORKERS = {"--filters": run_filters, "--correct": run_correct, "--time": run_time, "--reference": run_reference}
 
 
 # ---- In the process that asks for them ----
@@ -127,9 +131,10 @@ def make_stubs(folder):
 def environment(args, work):
     """PYTHONPATH with the suite and the stubs, and a `python` that is this one: the suite starts that."""
     (work / "bin").mkdir(exist_ok=True)
-    link = work / "bin" / "python"
-    if not link.exists():
-        link.symlink_to(sys.executable)
+    python = work / "bin" / "python"
+    if not python.exists():  # no link: a virtual environment is not found through one
+        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
     paths = [str(args.checkout), str(work / "stubs"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PATH=f"{work / 'bin'}{os.pathsep}{os.environ['PATH']}",
                 TORCH_CUDA_ARCH_LIST=args.architecture)
@@ -137,8 +142,9 @@ def environment(args, work):
 
 def ask(args, work, name, **job):
     """Has a worker do a job; returns its answer, or {"failed": why}."""
+    folder = pathlib.Path(job["solution"]).parent if "solution" in job else work
     job.update(task=str(work / "heed_attention"), gpu=not args.dry_run, timeout=args.timeout, atol=args.atol,
-               repetitions=args.repetitions, answer=str(work / "answer.json"))
+               repetitions=args.repetitions, answer=str(folder / "answer.json"))
     pathlib.Path(job["answer"]).unlink(missing_ok=True)
     try:
         done = subprocess.run([sys.executable, __file__, name, json.dumps(job)], env=environment(args, work), text=True,
@@ -164,9 +170,21 @@ def prepare(args, work):
         (work / name).mkdir()
         found[name] = shutil.copy(path, work / name / "forward.cu")
         (work / "judged").mkdir(exist_ok=True)
-        text = WRAPPER.format(name=f"robust_{name}", path=str(found[name]))
-        (work / "judged" / f"{name}.py").write_text(text)
+        (work / "judged" / f"{name}.py").write_text(WRAPPER.format(path=str(found[name])))
     return found, answer["solutions"][0]
+
+
+def evaluate(args, work, report, found):
+    """The suite's verdicts, some side by side, and then its times, one after another."""
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        asked = {name: pool.submit(ask, args, work, "--correct", solution=str(path)) for name, path in found.items()}
+    for name, path in found.items():
+        right = asked[name].result()
+        row = report["solutions"][name]
+        row["suite"] = {"correct": right} if "failed" not in right else right
+        if (right.get("summary") or {}).get("correct"):
+            row["suite"]["time"] = ask(args, work, "--time", solution=str(path))
+        write_report(args, report)
 
 
 def judge(args, work):
@@ -175,7 +193,11 @@ def judge(args, work):
                str(work / "heed_attention" / "func_forward.py"), "--device", "cuda", "--json"]
     command += ["--unsafe-candidates"] if args.unsafe else []
     variables = dict(environment(args, work), HEED_PYTHON=os.environ.get("HEED_PYTHON", sys.executable))
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=4 * args.timeout,
+                              check=False)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done within {4 * args.timeout} s"}
     try:
         rows = json.loads(done.stdout).get("solutions", [])
     except ValueError:
@@ -193,6 +215,11 @@ def caught(row):
             "heed": ours["judged"] in ("wrong", "cheats", "measured", "failed") if judged else None}
 
 
+def write_report(args, report):
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "robust_kbench_report.json").write_text(json.dumps(report, indent=2) + "\n")
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=pathlib.Path)
@@ -203,9 +230,12 @@ def parse(arguments):
     parser.add_argument("--atol", type=float, default=1e-2)
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--timeout", type=int, default=300)
+    parser.add_argument("--jobs", type=int, default=1, help="solutions compiled and compared at a time")
     parser.add_argument("--unsafe", action="store_true", help="judge also where there is no sandbox")
     parser.add_argument("--dry-run", action="store_true")
     args = parser.parse_args(arguments)
+    if args.jobs < 1:
+        parser.error(f"--jobs is {args.jobs}; it must be 1 or more")
     if not (args.checkout / "robust_kbench" / "kernel_task.py").is_file():
         parser.error(f"{args.checkout} is no checkout of robust-kbench: it has no robust_kbench/kernel_task.py")
     args.checkout = args.checkout.resolve()
@@ -228,18 +258,17 @@ def main():
         found, exported = prepare(args, work)
         report.update(exported=exported, task=ask(args, work, "--filters"))
         report["solutions"] = {name: {} for name in found}
+        write_report(args, report)
         if not args.dry_run:
             report["reference"] = ask(args, work, "--reference")
+            evaluate(args, work, report, found)
             judged = judge(args, work)
-            for name, path in found.items():
-                row = report["solutions"][name]
-                row["suite"] = ask(args, work, "--solution", solution=str(path))
+            for name, row in report["solutions"].items():
                 row["heed"] = judged.get(name, {"failed": judged.get("failed")})
                 row["caught"] = caught(row)
                 print(f"{name:16} caught by the suite: {row['caught']['suite']}, by heed: {row['caught']['heed']}",
                       flush=True)
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "robust_kbench_report.json").write_text(json.dumps(report, indent=2) + "\n")
+            write_report(args, report)
         print(f"task: {report['task']}")
     honest = report["solutions"].get("heed", {}).get("caught")
     if honest is not None and list(honest.values()) != [False, False]:
