@@ -401,7 +401,7 @@ def main():
         entries, done = prepare(args, work), known(args)
         entries = [done.get((e["task"], e["row"], e["form"]), e) for e in entries]
         others = [e for key, e in done.items() if e not in entries]
-        made = {e["own"]["problem"]: e["own"] for e in done.values() if "own" in e}
+        made = {e["own"]["problem"]: e["own"] for e in done.values() if e.get("own", {}).get("exit") == 0}
         if not args.dry_run:
             build_all(args, entries, work)
         for entry in entries:

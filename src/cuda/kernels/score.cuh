@@ -1,8 +1,8 @@
 /*
  * score.cuh - what changes logits, hides keys and adds sinks
  *
- * A problem's operands and expressions are a list of steps (src/problem/program.h), which score_print.c of
- * src/cuda prints as C: that is program.cuh, of which every such kernel gets its own. It has
+ * A problem's operands and expressions are a list of steps (src/problem/program.h), which
+ * src/cuda/score/score_print.c prints as C: that is program.cuh, of which every such kernel gets its own. It has
  *
  *     score_row      values that are the same for all keys of a row
  *     score_row_of   makes them
