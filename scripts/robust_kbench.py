@@ -270,9 +270,10 @@ def main():
                       flush=True)
             write_report(args, report)
         print(f"task: {report['task']}")
-    honest = report["solutions"].get("heed", {}).get("caught")
-    if honest is not None and list(honest.values()) != [False, False]:
-        print(f"the solution heed, which is right, was caught or not judged: {honest}", file=sys.stderr)
+    words = {name: row["caught"] for name, row in report["solutions"].items() if "caught" in row}
+    wrong = [name for name, word in words.items() if None in word.values() or (name == "heed" and any(word.values()))]
+    if wrong:
+        print(f"not judged, or caught though right: {', '.join(wrong)}", file=sys.stderr)
         return 1
     return 1 if "failed" in report["task"] else 0
 
