@@ -1,7 +1,7 @@
 /*
  * filter.h - which system calls a process may make (seccomp)
  *
- * Made for the machine's own system call numbers, without a library: three short tables.
+ * Made for the machine's own system call numbers, without a library: a few short tables.
  */
 #ifndef LAB_FILTER_H
 #define LAB_FILTER_H
@@ -14,6 +14,8 @@ typedef enum lab_filter {
     LAB_FILTER_NONE,
     LAB_FILTER_COMPILER, /* what a compiler does, but no network, and nothing that reaches into
                             other processes or the kernel: such calls fail with EPERM */
+    LAB_FILTER_DEVICE,   /* the same, and sockets within the system that are connected to nothing:
+                            CUDA's driver does not start without one */
     LAB_FILTER_LOADING,  /* what loading a shared object takes; anything else is SIGSYS */
     LAB_FILTER_COMPUTING /* memory, clocks, descriptors 0 to 2; anything else is SIGSYS */
 } lab_filter;

@@ -169,11 +169,20 @@ static bool limit_resources(const lab_resources *resources)
            limit(RLIMIT_NOFILE, resources->files);
 }
 
+/* Only the process itself can say which files are those of its threads. */
+static bool allow_threads(const lab_sandbox *sandbox)
+{
+    const lab_access own = { .path = "/proc/self/task", .write = true };
+
+    return !sandbox->threads || sandbox->ruleset < 0 ||
+           allow(sandbox->ruleset, &own, file_rights(sandbox->protections.landlock));
+}
+
 bool lab_sandbox_enter(const lab_sandbox *sandbox)
 {
     const lab_protections *has = &sandbox->protections;
 
-    if (!limit_resources(&sandbox->resources))
+    if (!limit_resources(&sandbox->resources) || !allow_threads(sandbox))
         return false;
     if (has->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return false;

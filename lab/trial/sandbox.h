@@ -48,6 +48,7 @@ typedef struct lab_sandbox {
     lab_protections protections;
     lab_resources resources;
     lab_filter filter;
+    bool threads; /* it may name its own threads, under /proc, as CUDA's driver does */
     int ruleset; /* of Landlock; -1: there is none */
 } lab_sandbox;
 

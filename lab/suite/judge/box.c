@@ -91,7 +91,8 @@ static bool make_sandbox(const lab_box *box, lab_sandbox *sandbox)
                                   { .path = "/dev", .device = true } };
     *sandbox = (lab_sandbox){ .protections = lab_protections_find(),
                               .resources = { .file_size = FILE_MAX },
-                              .filter = LAB_FILTER_COMPILER };
+                              .filter = LAB_FILTER_DEVICE,
+                              .threads = true };
     return lab_sandbox_create(sandbox, access, sizeof access / sizeof *access);
 }
 

@@ -9,6 +9,7 @@ heed_type = @TYPE@
 
 def heed_attention(q, k, v, causal, scale):
     kind = q.dtype
+    q, k, v = (x.detach() for x in (q, k, v))  # weights may ask for a gradient, which is not computed
     if heed_type is not None and kind == torch.float32:
         q, k, v = (x.to(heed_type) for x in (q, k, v))
     q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))

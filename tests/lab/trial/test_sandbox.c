@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +58,16 @@ static int write_a_file(void *path)
     return fd >= 0 && write(fd, "x", 1) == 1 ? 0 : errno;
 }
 
+/* Names the main thread of the process @of, or of this one, as CUDA's driver names its threads. */
+static int name_a_thread(void *of)
+{
+    char path[64];
+    int pid = of ? *(int *)of : (int)getpid();
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, pid);
+    int fd = open(path, O_WRONLY | O_TRUNC);
+    return fd >= 0 && write(fd, "x", 1) == 1 ? 0 : errno;
+}
+
 static int read_a_file(void *path)
 {
     char text[4];
@@ -72,6 +83,19 @@ static int remove_a_file(void *path)
 static int open_a_socket(void *data)
 {
     return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 0 : errno;
+}
+
+/* A socket within the system, as CUDA's driver makes; then it is asked to reach another one. */
+static int use_a_local_socket(void *reach)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "\0heed-test" };
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)) != 0 ||
+        listen(fd, 1) != 0)
+        return errno;
+    if (reach && connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+        return errno;
+    return 0;
 }
 
 static int connect_somewhere(void *port)
@@ -145,6 +169,24 @@ static void test_landlock(void **state)
     lab_sandbox_destroy(&sandbox);
 }
 
+static void test_threads(void **state)
+{
+    const lab_access access = { .path = "/" };
+    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    int parent = (int)getpid();
+
+    if (sandbox.protections.landlock == 0)
+        skip();
+    sandbox.protections.seccomp = false;
+    assert_true(lab_sandbox_create(&sandbox, &access, 1));
+    expect_errno(&sandbox, name_a_thread, NULL, EACCES);
+    sandbox.threads = true;
+    expect_errno(&sandbox, name_a_thread, NULL, 0);
+    expect_errno(&sandbox, name_a_thread, &parent, EACCES);
+    expect_errno(&sandbox, write_a_file, outside, EACCES);
+    lab_sandbox_destroy(&sandbox);
+}
+
 static void test_network(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
@@ -183,6 +225,11 @@ static void test_filters(void **state)
     sandbox.filter = LAB_FILTER_COMPILER;
     expect_errno(&sandbox, open_a_socket, NULL, EPERM);
     expect_errno(&sandbox, read_a_file, (char[]){ "/etc/passwd" }, 0);
+    expect_errno(&sandbox, use_a_local_socket, NULL, EPERM);
+    sandbox.filter = LAB_FILTER_DEVICE;
+    expect_errno(&sandbox, open_a_socket, NULL, EPERM);
+    expect_errno(&sandbox, use_a_local_socket, NULL, 0);
+    expect_errno(&sandbox, use_a_local_socket, &sandbox, EPERM);
     sandbox.filter = LAB_FILTER_LOADING;
     expect_errno(&sandbox, read_a_file, (char[]){ "/etc/passwd" }, 0);
     status = run_inside(&sandbox, write_a_file, outside);
@@ -287,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_landlock, scratch_open, scratch_close),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_network),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_judgements),
