@@ -42,6 +42,15 @@
  *    of batch element b is key j % page of page table[b][j / page]. Entries that no key below the
  *    length needs are not looked at. (FlashAttention's page_table, vLLM's block_table; the order
  *    [pages, heads_kv, page, dim] is a matter of strides.)
+ *  - With a prefix, the first prefix keys are the same for all batch elements, and so are their
+ *    values: those of batch element 0, in pages those that the first prefix / page entries of its
+ *    row of the table name. They are read once for the queries of all, where these are equally far
+ *    apart, as they must be with pages. Nothing is looked at that other elements have in that
+ *    place, in K, V or the table. The number of a key is what it is without a prefix, and lengths
+ *    count it: they are prefix to seq_k, and under a causal mask at least prefix and the element's
+ *    queries together, which stand behind the prefix and see all of it. The result is that of two
+ *    attentions, over the prefix and over the rest, weighted by the exponentials of their LSEs.
+ *    (The cascade of FlashInfer and vLLM.)
  *  - Where V is shared, it is the first dim_v elements of every vector of K, and has K's strides:
  *    what DeepSeek's multi-head latent attention (MLA) is once its projections are absorbed, with
  *    one head of keys, d576/512. Kernels that keep tiles of K need not read it twice.
@@ -105,7 +114,9 @@
  *    |bias| and |result|; ALiBi the same, and 2 u |its term|; a step of an expression u times its
  *    value, twice that for / and sqrt, four times for exp and log, 4 u for tanh. No bound holds
  *    where an error decides how a comparison ends, or what floor and int return. Weights below
- *    2^-126 of the heaviest one, or of the sink's, may count as 0.
+ *    2^-126 of the heaviest one, or of the sink's, may count as 0. With a prefix, O adds
+ *    (unit + 8 u (1 + |LSE|)) sum_j p_j |v_jc|, as two parts of it are rounded to the type and
+ *    weighted by LSEs in float32, and LSE 4 u (1 + |LSE|).
  *  - LSE, when asked for, is the natural logarithm of the sum of exp(logit) over the visible
  *    keys: float32, dense [batch, heads_q, seq_q].
  *  - In a batch-invariant problem the bits of a row depend on its own query and operands, and
@@ -370,6 +381,11 @@ typedef struct heed_problem {
     heed_operand rotary_cos; /* f32, f16 or bf16, along positions: [seq_k, rotary / 2], where there
                                 is a rotary embedding */
     heed_operand rotary_sin; /* likewise, of the same type */
+    int64_t prefix; /* keys that all batch elements have in common, in pages a multiple of page; 0:
+                       none. At most seq_k less the keys behind it: 1, or append, or under a causal
+                       mask seq_q if that is more. Not with packed keys, a mask that is aligned top
+                       left, windows, chunks, bias, ALiBi, starts, shown, expressions, or invariant
+                     */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -406,6 +422,7 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     lengths       the number of keys of each batch element
  *     paged=N/M     K and V in M pages of N keys, by a page table; paged=N: as many as are needed
  *     shared        V is the first dim_v elements of the vectors of K
+ *     prefix=N      the first N keys are those of batch element 0 for all, and read once
  *     invariant     batch-invariant: a row's bits do not depend on the rest of the batch
  *     table=b@B:0:0 the page table's batch stride, where it is not seq_k / N
  *     append=N      N new keys and values of each batch element are written to K and V first
@@ -477,10 +494,10 @@ HEED_API double heed_problem_flops(const heed_problem *problem);
 
 /* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V, operands
  * and arrays read once and O written once, without the gaps between strided elements. Elements that
- * a zero stride repeats count once, and those of a bias or a mask that belong to pairs outside of
- * the causal mask, the window and chunks not at all. Of packed tensors all tokens count, and new
- * keys and values count beside K and V, as of cosines and sines as many positions as there may be
- * new keys, or queries if those are more. */
+ * a zero stride repeats count once, as those of a prefix do, and those of a bias or a mask that
+ * belong to pairs outside of the causal mask, the window and chunks not at all. Of packed tensors
+ * all tokens count, and new keys and values count beside K and V, as of cosines and sines as many
+ * positions as there may be new keys, or queries if those are more. */
 HEED_API double heed_problem_bytes(const heed_problem *problem);
 
 /* heed_type_size() returns the bytes of one element of @type: 4 or 2; 0 for a value outside the
@@ -611,10 +628,11 @@ HEED_API void heed_plan_destroy(heed_plan *plan);
 /* heed_plan_workspace_size() returns the bytes of workspace that each concurrent execution of
  * @plan needs; 0 if none. On a CPU it grows with the number of threads and with tile sizes, and
  * where keys are split, on any device, with the elements of O times the splits; rotated queries
- * take as much as a dense Q. It grows with seq_q * seq_k only where an expression says which keys
- * are visible, on a CUDA device: by 4 bytes for each pair of a block of queries and a tile of keys,
- * 256 MiB at most. It need not be cleared. On a CUDA device use few workspaces again and again:
- * after the 64th address a plan that splits keys starts two launches instead of one. */
+ * take as much as a dense Q, and a prefix as much as a dense O and two LSEs. It grows with seq_q *
+ * seq_k only where an expression says which keys are visible, on a CUDA device: by 4 bytes for
+ * each pair of a block of queries and a tile of keys, 256 MiB at most. It need not be cleared. On
+ * a CUDA device use few workspaces again and again: after the 64th address a plan that splits keys
+ * starts two launches instead of one. */
 HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
 
 /* A workspace must be aligned to this many bytes. Tensors need the alignment of their element
@@ -624,8 +642,9 @@ HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
 #define HEED_ALIGNMENT 64
 
 /* heed_plan_name() returns the chosen kernel and config, such as
- * "fwd_any_avx512_tile__m128n128s1", as heed_plan_create_named() takes it. The text belongs to
- * @plan. */
+ * "fwd_any_avx512_tile__m128n128s1", as heed_plan_create_named() takes it: where there is a prefix
+ * those of the rest; the planner chooses those of the prefix, which heed_plan_explain() names. The
+ * text belongs to @plan. */
 HEED_API const char *heed_plan_name(const heed_plan *plan);
 
 /* heed_plan_problem() returns the problem of @plan, normalized. Its size is that of the problem

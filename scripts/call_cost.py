@@ -60,7 +60,7 @@ def rows_of_torch(device):
     dtype = torch.float32 if device == "cpu" else torch.float16
     tensors = [torch.ones(SHAPE, dtype=dtype, device=device) for _ in range(3)]
     out, mask = torch.empty(SHAPE, dtype=dtype, device=device), torch.zeros(1, 1, dtype=dtype, device=device)
-    context = heed._plan.context_of("cpu" if device == "cpu" else "cuda:0")
+    context = heed._context.context_of("cpu" if device == "cpu" else "cuda:0")
     plan = heed.Plan(PROBLEM.replace("f32", "f32" if device == "cpu" else "f16"), context)
     stream = None if device == "cpu" else torch.cuda.current_stream().cuda_stream or None
     if not plan.workspace_size or device == "cpu":

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "prefix.h"
 #include "problem/problem.h"
 
 heed_problem heed_append_rest(const heed_problem *problem)
@@ -22,17 +23,17 @@ heed_problem heed_append_rest(const heed_problem *problem)
 }
 
 /* A workspace that is not used up ends at a multiple of its alignment. */
-static size_t kernel_workspace(const heed_plan *plan)
+static size_t rest_workspace(const heed_plan *plan)
 {
     const size_t unit = HEED_ALIGNMENT;
-    return (plan->workspace_size + unit - 1) / unit * unit;
+    return (heed_prefix_workspace(plan) + unit - 1) / unit * unit;
 }
 
 size_t heed_append_workspace(const heed_plan *plan)
 {
     if (!plan->append || plan->append->queries == 0)
-        return plan->workspace_size;
-    return kernel_workspace(plan) + plan->append->queries;
+        return heed_prefix_workspace(plan);
+    return rest_workspace(plan) + plan->append->queries;
 }
 
 heed_status heed_append_create(heed_plan *plan, const heed_problem *asked)
@@ -66,7 +67,7 @@ heed_status heed_append_run(const heed_plan *plan, const heed_buffers *buffers, 
 {
     void *queries = NULL;
     if (plan->append->queries > 0)
-        queries = (char *)buffers->workspace + kernel_workspace(plan);
+        queries = (char *)buffers->workspace + rest_workspace(plan);
     if (rest != buffers)
         *rest = *buffers;
     heed_status status = HEED_OK;

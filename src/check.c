@@ -16,9 +16,9 @@
 static heed_status read_operand(const heed_plan *plan, const heed_buffers *buffers, int index,
                                 void **numbers)
 {
-    const heed_operand *operand = heed_problem_operand(&plan->problem, index);
-    size_t size = (size_t)heed_operand_extent(&plan->problem, operand) *
-                  heed_data_size(operand->type);
+    const heed_problem *problem = heed_plan_problem(plan);
+    const heed_operand *operand = heed_problem_operand(problem, index);
+    size_t size = (size_t)heed_operand_extent(problem, operand) * heed_data_size(operand->type);
     *numbers = NULL;
     if (operand->type == HEED_DATA_NONE)
         return HEED_OK;
@@ -35,11 +35,11 @@ typedef struct numbers {
     const void *cu[2]; /* of queries and keys */
 } numbers;
 
-/* The pages of batch element @b, which has @length keys. */
+/* The pages of batch element @b, which has @length keys; those of a prefix are looked at once. */
 static heed_status check_pages(const heed_problem *p, const int32_t *table, int64_t b,
                                int64_t length)
 {
-    for (int64_t n = 0; table && n * p->page < length; n++) {
+    for (int64_t n = b > 0 && table ? p->prefix / p->page : 0; table && n * p->page < length; n++) {
         int32_t page = table[b * p->table.strides.batch + n];
         if (page < 0 || page >= p->pages)
             return heed_fail(HEED_ERR_INVALID, "table[%lld][%lld] is %d; it must be 0 to %lld",
@@ -71,6 +71,31 @@ static heed_status check_cumulative(const heed_problem *p, const void *cu, int i
     return HEED_OK;
 }
 
+/* The fewest keys that batch element @b may have. */
+static int64_t least_length(const heed_problem *p, const numbers *all, int64_t b)
+{
+    int64_t behind = p->append, queries = p->seq_q;
+    if (p->tokens_q > 0)
+        queries = cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, b + 1) -
+                  cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, b);
+    if (p->prefix > 0 && p->mask != HEED_MASK_NONE && queries > behind)
+        behind = queries;
+    return p->prefix + behind;
+}
+
+static heed_status check_length(const heed_problem *p, const numbers *all, int64_t b,
+                                int64_t length)
+{
+    const int64_t least = least_length(p, all, b);
+    if (length >= least && length <= p->seq_k)
+        return HEED_OK;
+    return heed_fail(HEED_ERR_INVALID, "lengths[%lld] is %lld; it must be %lld to %lld%s",
+                     (long long)b, (long long)length, (long long)least, (long long)p->seq_k,
+                     p->prefix > 0   ? ": it counts the prefix, and what is behind it"
+                     : p->append > 0 ? ": it counts new keys"
+                                     : "");
+}
+
 static heed_status check_all(const heed_problem *p, const numbers *all)
 {
     heed_status status = check_cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, p->seq_q, p->tokens_q);
@@ -78,11 +103,9 @@ static heed_status check_all(const heed_problem *p, const numbers *all)
         status = check_cumulative(p, all->cu[1], HEED_OPERAND_CU_K, p->seq_k, p->tokens_k);
     for (int64_t b = 0; b < p->batch && status == HEED_OK; b++) {
         int64_t length = all->lengths ? all->lengths[b * p->lengths.strides.batch] : p->seq_k;
-        if (length < p->append || length > p->seq_k)
-            return heed_fail(HEED_ERR_INVALID, "lengths[%lld] is %lld; it must be %lld to %lld%s",
-                             (long long)b, (long long)length, (long long)p->append,
-                             (long long)p->seq_k, p->append > 0 ? ": it counts new keys" : "");
-        status = check_pages(p, all->table, b, length);
+        status = check_length(p, all, b, length);
+        if (status == HEED_OK)
+            status = check_pages(p, all->table, b, length);
     }
     return status;
 }

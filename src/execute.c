@@ -2,6 +2,7 @@
  * execute.c - check the buffers of one execution, then run the plan's kernel
  */
 #include "append.h"
+#include "prefix.h"
 #include "problem/operand.h"
 #include "sized.h"
 
@@ -60,14 +61,20 @@ static heed_status check_workspace(const heed_plan *plan, const heed_buffers *bu
     return HEED_OK;
 }
 
-/* Both steps of a plan, of which most have one. */
+static heed_status attend(const heed_plan *plan, const heed_buffers *buffers)
+{
+    return plan->prefix ? heed_prefix_run(plan, buffers)
+                        : plan->kernel->algorithm->execute(plan, buffers);
+}
+
+/* The steps of a plan, of which most have one. */
 static heed_status execute_steps(const heed_plan *plan, const heed_buffers *buffers)
 {
     heed_buffers rest;
     if (!plan->append)
-        return plan->kernel->algorithm->execute(plan, buffers);
+        return attend(plan, buffers);
     heed_status status = heed_append_run(plan, buffers, &rest);
-    return status == HEED_OK ? plan->kernel->algorithm->execute(plan, &rest) : status;
+    return status == HEED_OK ? attend(plan, &rest) : status;
 }
 
 static heed_status execute_watched(const heed_plan *plan, const heed_buffers *buffers,
@@ -114,7 +121,7 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
     if (status != HEED_OK)
         return status;
 
-    const heed_problem *problem = plan->append ? &plan->append->problem : &plan->problem;
+    const heed_problem *problem = heed_plan_problem(plan);
     size_t element = heed_type_size(problem->type);
     for (int i = 0; i < HEED_ROLES && status == HEED_OK; i++)
         if (heed_problem_has(problem, i))

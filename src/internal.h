@@ -22,6 +22,7 @@ typedef struct heed_wisdom heed_wisdom;
 typedef struct heed_gpu heed_gpu;               /* cuda/gpu.h */
 typedef struct heed_program heed_program;       /* program.h */
 typedef struct heed_append heed_append;         /* append.h */
+typedef struct heed_prefix heed_prefix;         /* prefix.h */
 typedef struct heed_cuda heed_cuda;             /* cuda/driver/device.h */
 typedef struct heed_cuda_facts heed_cuda_facts; /* cuda/facts.h */
 
@@ -137,6 +138,8 @@ struct heed_plan {
     heed_context *context;
     heed_problem problem; /* normalized: what the kernel computes */
     heed_append *append;  /* what goes ahead of it; NULL: nothing */
+    heed_prefix *prefix;  /* what all batch elements have in common; NULL: nothing */
+    int64_t ahead;        /* keys that lengths count, and that are not among the problem's */
     const heed_kernel *kernel;
     heed_config config;
     heed_program *program; /* what happens to logits; NULL: nothing */

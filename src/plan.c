@@ -14,6 +14,7 @@
 #include "cuda/gpu.h"
 #include "device.h"
 #include "plan.h"
+#include "prefix.h"
 #include "problem/operand.h"
 #include "problem/program.h"
 
@@ -191,6 +192,8 @@ static heed_status prepare(heed_plan **plan, heed_context *context, const heed_p
     made->context = context;
     status = heed_append_create(made, &normal);
     if (status == HEED_OK)
+        status = heed_prefix_create(made);
+    if (status == HEED_OK)
         status = heed_plan_add_program(made);
     if (status != HEED_OK) {
         heed_plan_destroy(made);
@@ -211,8 +214,10 @@ heed_status heed_plan_considers_named(const heed_context *context, const heed_pr
     heed_problem normal;
     heed_config config;
     heed_status status = heed_problem_read_normal(&normal, problem);
-    if (status == HEED_OK)
+    if (status == HEED_OK) {
         normal = heed_append_rest(&normal);
+        normal = heed_prefix_rest(&normal);
+    }
     if (status != HEED_OK || !kernel || !text)
         return status; /* a kernel without a config has the best one */
     if (heed_config_parse(kernel->algorithm, text, &config) &&
@@ -334,6 +339,8 @@ heed_status heed_plan_create(heed_plan **plan, heed_context *context, const heed
     (*plan)->effort = effort;
     heed_trace_begin_plan(context->trace, problem);
     status = choose_by_effort(*plan, effort);
+    if (status == HEED_OK)
+        status = heed_prefix_plan(*plan, effort);
     heed_trace_end(context->trace);
     if (status != HEED_OK) {
         heed_plan_destroy(*plan);
@@ -354,6 +361,8 @@ heed_status heed_plan_create_named(heed_plan **plan, heed_context *context,
         return status;
     heed_trace_begin_plan(context->trace, problem);
     status = choose_named(*plan, kernel);
+    if (status == HEED_OK)
+        status = heed_prefix_plan(*plan, HEED_ESTIMATE);
     heed_trace_end(context->trace);
     if (status != HEED_OK) {
         heed_plan_destroy(*plan);
@@ -367,6 +376,7 @@ void heed_plan_destroy(heed_plan *plan)
     if (!plan)
         return;
     heed_plan_unset(plan);
+    heed_prefix_destroy(plan);
     heed_append_destroy(plan);
     free(plan->candidates);
     free(plan->program);
@@ -387,6 +397,8 @@ const heed_problem *heed_plan_problem(const heed_plan *plan)
 {
     if (plan && plan->append)
         return &plan->append->problem;
+    if (plan && plan->prefix)
+        return &plan->prefix->problem;
     return plan ? &plan->problem : NULL;
 }
 

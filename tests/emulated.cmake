@@ -20,7 +20,7 @@ target_include_directories(heed_emulator PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}" "$
 # All are in one target, since each costs make some time, and so each has a source of its own that includes
 # emulator/SOURCE.
 add_library(emulated_kernels OBJECT)
-add_library(emulated_appends OBJECT) # append.cu, which is not attention
+add_library(emulated_appends OBJECT) # append.cu and merge.cu, which are not attention
 foreach(target emulated_kernels emulated_appends)
     # The flags of device code are its own compiler's; here it is enough that it is C.
     set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON)
@@ -53,7 +53,7 @@ function(heed_emulated_object source name)
     set(file "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.c")
     file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT
         "#define EMULATED_KERNEL ${name}\n#define EMULATED_NAME \"${name} ${text}\"\n${defines}\n#include \"emulator/${source}\"\n")
-    if(source STREQUAL append.c)
+    if(source MATCHES "^(append|merge).c$")
         target_sources(emulated_appends PRIVATE "${file}")
     else()
         target_sources(emulated_kernels PRIVATE "${file}")
@@ -74,6 +74,9 @@ heed_emulated_object(append.c append_f32_neighbours TYPE=0 TURNS=0 INTERLEAVED=1
 heed_emulated_object(append.c append_f16_halves TYPE=1 TURNS=1)
 heed_emulated_object(append.c append_bf16_neighbours TYPE=2 TURNS=2 INTERLEAVED=1)
 heed_emulated_object(append.c append_bf16_halves_f32 TYPE=2 TURNS=0)
+heed_emulated_object(merge.c merge_f32 TYPE=0)
+heed_emulated_object(merge.c merge_f16 TYPE=1)
+heed_emulated_object(merge.c merge_bf16 TYPE=2)
 heed_emulated(attn_mma.c mma_d1 BF16=1 MASKED=1 DIM_QK=1 DIM_V=1 M=16 N=16 W=1 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d32 BF16=0 MASKED=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d40_80 BF16=0 MASKED=1 DIM_QK=40 DIM_V=80 M=64 N=48 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
@@ -135,6 +138,20 @@ function(heed_emulated_mapped name)
         heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=1 W=4 ${same})
     endif()
 endfunction()
+# For tensors that cannot be mapped the simple kernel takes over here too.
+function(heed_emulated_mla name)
+    heed_emulated_object(attn_mla.c ${name} ${ARGN})
+    set(same ${ARGN})
+    list(FILTER same INCLUDE REGEX "^(MASKED|LENGTHS|FOLLOWS|PAGED|DIM_)")
+    if("BF16=1" IN_LIST ARGN)
+        heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=2 W=4 ${same})
+    else()
+        heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=1 W=4 ${same})
+    endif()
+endfunction()
+heed_emulated_mla(mla_d576_512 BF16=1 MASKED=0 DIM_QK=576 DIM_V=512)
+heed_emulated_mla(mla_d576_512_masked BF16=0 MASKED=1 DIM_QK=576 DIM_V=512)
+heed_emulated_mla(mla_d520_264 BF16=0 MASKED=1 DIM_QK=520 DIM_V=264)
 heed_emulated_mapped(wgmma_d64 BF16=0 MASKED=0 DIM_QK=64 DIM_V=64 R=1 K=1 N=64 S=2 O=1 T=1 C=1 G=1)
 heed_emulated_mapped(wgmma_d64_turns BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=2 T=2 C=1 G=2)
 heed_emulated_mapped(wgmma_d64_cut BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=4 K=1 N=64 S=3 O=2 T=2 C=2 G=2)
@@ -198,6 +215,9 @@ function(heed_emulated_changed source name words)
         endif()
         heed_emulated_mapped(${name} ${needs} ${ARGN} ${pairs})
         set(made ${name} ${name}_negative ${name}_unaligned)
+    elseif(source STREQUAL attn_mla.c)
+        heed_emulated_mla(${name} ${needs} ${ARGN} PAIRS=1)
+        set(made ${name} ${name}_unaligned)
     elseif(source STREQUAL attn_mma.c AND ARGN MATCHES "V=[248]")
         heed_emulated_wide(${name} ${needs} ${ARGN} PAIRS=1)
         set(made ${name} ${name}_unaligned)
@@ -297,6 +317,12 @@ heed_emulated_changed(attn_mma.c changed_wide_lengths "causal=br lengths"
     BF16=0 DIM_QK=64 DIM_V=64 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_changed(attn_mma.c changed_wide_shared "causal=br lengths paged=2 shared"
     BF16=0 DIM_QK=72 DIM_V=64 M=16 N=32 W=2 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2 SHARED_V=1)
+heed_emulated_changed(attn_mla.c changed_mla_lengths "causal=br lengths shared"
+    BF16=0 DIM_QK=576 DIM_V=512)
+heed_emulated_changed(attn_mla.c changed_mla_paged "lengths paged=16 shared"
+    BF16=1 DIM_QK=576 DIM_V=512)
+heed_emulated_changed(attn_mla.c changed_mla_pages "causal=br paged=128 shared"
+    BF16=0 DIM_QK=576 DIM_V=512)
 heed_emulated_changed(attn_mma.c changed_wide_paged "lengths paged=2 visible=k%50!=7"
     BF16=1 DIM_QK=64 DIM_V=136 M=32 N=32 W=4 K=1 S=3 Q=1 O=1 B=1 ACC16=0 V=2)
 heed_emulated_changed(attn_mma.c changed_mma_sinks "sinks=bh"

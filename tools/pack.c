@@ -29,6 +29,7 @@
 #include "cuda/driver/nvrtc.h"
 #include "cuda/gpu.h"
 #include "cuda/jit.h"
+#include "cuda/prefix.h"
 #include "cuda/shipped.h"
 #include "plan.h"
 #include "problem/problem.h"
@@ -157,6 +158,16 @@ static void add_append(item_list *list, const heed_problem *problem, int arch)
     add(list, arch, &facts);
 }
 
+/* Attention over a prefix, and the launch that merges it with the rest. */
+static void add_prefix(item_list *list, const heed_problem *problem, const heed_machine *machine)
+{
+    const heed_problem part = heed_prefix_part(problem);
+    heed_cuda_facts facts = { .source = "merge.cu" };
+    facts.define_count = heed_cuda_merge_defines(part.type, facts.defines);
+    add(list, machine->gpu->arch, &facts);
+    add_chosen(list, &part, machine);
+}
+
 static void add_line(item_list *list, const char *spec, bool all)
 {
     heed_problem problem, normal;
@@ -168,10 +179,13 @@ static void add_line(item_list *list, const char *spec, bool all)
         const heed_machine machine = { .backend = HEED_BACKEND_CUDA, .gpu = &gpu, .threads = 1 };
         if (!is_packed(gpu.arch))
             continue;
-        const heed_problem rest = heed_append_rest(&normal);
-        (all ? add_considered : add_chosen)(list, &rest, &machine);
+        heed_problem rest = heed_append_rest(&normal);
         if (normal.append > 0)
             add_append(list, &normal, gpu.arch);
+        if (normal.prefix > 0)
+            add_prefix(list, &rest, &machine);
+        rest = heed_prefix_rest(&rest);
+        (all ? add_considered : add_chosen)(list, &rest, &machine);
     }
 }
 

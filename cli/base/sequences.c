@@ -284,18 +284,27 @@ void cli_sequences_complete(heed_problem *problem, const cli_inputs *inputs)
                                      .along = HEED_ALONG_BATCH | HEED_ALONG_PAGE };
 }
 
+/* The fewest keys that a batch element may have; of packed queries none are counted. */
+static int64_t least_length(const heed_problem *problem)
+{
+    const bool behind = problem->mask != HEED_MASK_NONE && problem->tokens_q == 0;
+    return problem->prefix > 0 && behind ? problem->prefix + problem->seq_q : problem->prefix;
+}
+
 cli_exit cli_sequences_check(const heed_problem *problem, const cli_inputs *inputs)
 {
+    const int64_t least = least_length(problem);
     const cli_operand_file *lengths = operand_of(inputs, LAB_LENGTHS);
     const cli_operand_file *table = operand_of(inputs, LAB_TABLE);
     for (int64_t b = 0; b < problem->batch; b++) {
         const int64_t length = lengths->path ? entry(&lengths->tensor, b) : problem->seq_k;
-        if (length < 0 || length > problem->seq_k) {
-            cli_error("--lengths: %s: entry %lld is %lld; it must be 0 to %lld", lengths->path,
-                      (long long)b, (long long)length, (long long)problem->seq_k);
+        if (length < least || length > problem->seq_k) {
+            cli_error("--lengths: %s: entry %lld is %lld; it must be %lld to %lld", lengths->path,
+                      (long long)b, (long long)length, (long long)least, (long long)problem->seq_k);
             return CLI_USAGE;
         }
-        for (int64_t n = 0; table->path && n * problem->page < length; n++) {
+        const int64_t first = b > 0 && table->path ? problem->prefix / problem->page : 0;
+        for (int64_t n = first; table->path && n * problem->page < length; n++) {
             const int64_t page = entry(&table->tensor, b * table->tensor.shape[1] + n);
             if (page < 0 || page >= problem->pages) {
                 cli_error("--table: %s: entry [%lld, %lld] is %lld; it must be 0 to %lld",

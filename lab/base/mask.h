@@ -54,6 +54,13 @@ static inline bool lab_has_operands(const heed_problem *p)
            p->visible[0];
 }
 
+/* Pages that the tables of @problem name, a prefix being in one of them. */
+static inline int64_t lab_pages_named(const heed_problem *problem)
+{
+    const int64_t pages = problem->seq_k / problem->page, prefix = problem->prefix / problem->page;
+    return prefix + problem->batch * (pages - prefix);
+}
+
 /* The same problem with dense tensors K and V that are not in pages. */
 static inline heed_problem lab_without_pages(const heed_problem *problem)
 {

@@ -60,6 +60,7 @@ static lab_view vector_view(const heed_problem *p, lab_role role)
                        .strides = *strides[role],
                        .page = query ? 0 : p->page,
                        .pages = query ? 0 : p->pages,
+                       .prefix = query ? 0 : p->prefix,
                        .kind = lab_data_of(p->type),
                        .element = heed_type_size(p->type) };
 }
@@ -160,6 +161,8 @@ void lab_view_bind(lab_view *view, const heed_problem *problem, const void *tabl
 
 int64_t lab_view_at(const lab_view *view, int64_t batch, int64_t seq, int64_t head)
 {
+    if (seq < view->prefix)
+        batch = 0;
     if (view->page > 0) {
         int64_t page = seq / view->page;
         seq -= page * view->page;

@@ -51,6 +51,7 @@ typedef struct lab_view {
     int64_t pages; /* stride becomes that of pages, this is how many there are, */
     const int32_t *table; /* and this, of such a stride, says where keys are: lab_view_bind(); */
     int64_t table_stride; /* NULL: pages are in order */
+    int64_t prefix; /* keys of K or V that all batch elements have in common: those of the first */
 } lab_view;
 
 /* lab_view_of() returns the view of one tensor of @problem, which must be normalized; of one that

@@ -355,6 +355,9 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
     if (problem->append)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                      "candidates append nothing to K and V");
+    if (problem->prefix)
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
+                                     "candidates read no prefix for all batch elements");
     if (trial->language == LAB_LANGUAGE_CUDA && lab_has_operands(problem))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                      "candidates in CUDA take no operands, softcap or expressions");

@@ -98,34 +98,59 @@ static void fill_shown(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
+/* The fewest keys of a batch element: a prefix, and what is behind it. */
+static int64_t fewest(const heed_problem *problem)
+{
+    int64_t behind = problem->append;
+    if (problem->prefix > 0 && problem->mask != HEED_MASK_NONE && problem->seq_q > behind)
+        behind = problem->seq_q;
+    return problem->prefix + behind;
+}
+
 /* No key, one, all, or any number of them; usual values are not 0. New keys are among them. */
 static void fill_lengths(const heed_problem *problem, const lab_view *view, void *data,
                          uint64_t seed, bool usual)
 {
     for (int64_t b = 0; b < view->batch; b++) {
         int64_t any = 1 + lab_random_below(seed, 2 * (uint64_t)b, problem->seq_k);
+        if (problem->prefix > 0)
+            any = fewest(problem) +
+                  lab_random_below(seed, 2 * (uint64_t)b, problem->seq_k - fewest(problem) + 1);
         bool pages = problem->page > 0 && problem->page < problem->seq_k;
         int64_t edge = pages ? problem->page + 1 : problem->seq_k; /* one past a page */
         const int64_t lengths[] = { any, any, any, any, problem->seq_k, edge, 1, 0 };
         int64_t kind = lab_random_below(seed, 2 * (uint64_t)b + 1, usual ? 4 : 8);
-        int64_t length = lengths[kind] > problem->append ? lengths[kind] : problem->append;
+        int64_t length = lengths[kind] > fewest(problem) ? lengths[kind] : fewest(problem);
         lab_data_set(view->kind, data, lab_view_at(view, b, 0, 0), (double)length);
     }
 }
 
-/* Names each page once, in any order, or where more are needed some of them again. */
+/* Where the @n-th number of a page is: those of a prefix, which the first batch element has for
+ * all, and then those behind it. */
+static int64_t entry(const heed_problem *problem, const lab_view *view, int64_t n)
+{
+    const int64_t prefix = problem->prefix / problem->page, own = view->dim - prefix;
+    if (n < prefix)
+        return lab_view_at(view, 0, 0, 0) + n;
+    n -= prefix;
+    return lab_view_at(view, n / own, 0, 0) + prefix + n % own;
+}
+
+/* Names each page once, in any order, or where more are needed some of them again. Entries
+ * that are not looked at are no numbers of pages. */
 static void fill_table(const heed_problem *problem, const lab_view *view, void *data, uint64_t seed)
 {
-    int64_t needed = view->batch * view->dim;
+    int64_t needed = lab_pages_named(problem);
+    for (int64_t n = 0; n < view->batch * (problem->prefix / problem->page); n++)
+        lab_data_set(view->kind, data, lab_view_at(view, n % view->batch, 0, 0) + n / view->batch,
+                     -1);
     for (int64_t n = 0; n < needed; n++) {
         int64_t page = problem->pages < needed ? n % problem->pages : n * problem->pages / needed;
-        lab_data_set(view->kind, data, lab_view_at(view, n / view->dim, 0, 0) + n % view->dim,
-                     (double)page);
+        lab_data_set(view->kind, data, entry(problem, view, n), (double)page);
     }
     for (int64_t n = needed - 1; n > 0; n--) { /* Fisher and Yates */
         int64_t other = lab_random_below(seed, (uint64_t)n, n + 1);
-        int64_t a = lab_view_at(view, n / view->dim, 0, 0) + n % view->dim;
-        int64_t b = lab_view_at(view, other / view->dim, 0, 0) + other % view->dim;
+        int64_t a = entry(problem, view, n), b = entry(problem, view, other);
         double x = lab_data_get(view->kind, data, a), y = lab_data_get(view->kind, data, b);
         lab_data_set(view->kind, data, a, y);
         lab_data_set(view->kind, data, b, x);

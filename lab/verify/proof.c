@@ -90,6 +90,16 @@ static void spread(lots *lot, heed_problem *problem)
     problem->o = with_gaps(lot, problem->seq_q, problem->heads_q, problem->dim_v);
 }
 
+/* As many keys of its prefix as @problem has room for. */
+static int64_t shared_keys(const heed_problem *problem)
+{
+    const int64_t queries = problem->mask != HEED_MASK_NONE ? problem->seq_q : 1;
+    int64_t most = problem->seq_k - (queries > problem->append ? queries : problem->append);
+    if (problem->page > 0)
+        most -= most % problem->page;
+    return most > 0 ? least(problem->prefix, most) : 0;
+}
+
 /* A problem of the same type, mask and head dims. The last one has the lengths that are asked for,
  * up to a limit, and another scale, which may be negative: less, as sums may be in half precision.
  */
@@ -126,6 +136,7 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_q = together && which < 2 ? it.seq_k : it.seq_q;
     }
     it.append = least(problem->append, it.seq_k);
+    it.prefix = shared_keys(&it);
     it.tokens_q = packed(lot, problem->tokens_q, it.batch * it.seq_q);
     it.tokens_k = packed(lot, problem->tokens_k, it.batch * it.seq_k);
     if (which == 3)

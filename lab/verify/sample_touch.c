@@ -288,9 +288,9 @@ static bool try_touch(lab_sample *sample, size_t kind, int64_t i, uint64_t seed,
     return is_visible(sample, i);
 }
 
-/* Where V is a part of K, each element of which has two effects, and where the kernel writes to K
- * and V, only a query can be touched; where the values alone may be, nothing is: an element is
- * written as it was. */
+/* Where V is a part of K, each element of which has two effects, where the kernel writes to K and
+ * V, and where batch elements have keys in common, only a query can be touched; where the values
+ * alone may be, nothing is: an element is written as it was. */
 static void touch_shared(lab_sample *sample, bool values, int64_t i, uint64_t seed, change *it)
 {
     if (!values && try_touch(sample, KINDS - 1, i, seed, it))
@@ -312,7 +312,7 @@ int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TO
     int count = lab_sample_restore(sample, touches);
     change it;
     sample->calls++;
-    if (sample->problem.shared || sample->problem.append) {
+    if (sample->problem.shared || sample->problem.append || sample->problem.prefix) {
         touch_shared(sample, values, i, stream, &it);
     } else if (!try_touch(sample, kind, i, stream, &it) && kind != 0) {
         try_touch(sample, 0, i, stream, &it);

@@ -56,7 +56,8 @@ bool lab_variant_splits(const lab_view *view, bool seq)
         return true;
     if (seq && view->seq > 1 && view->strides.seq == 0)
         return false;
-    if (view->page > 0 && view->pages * view->page < view->batch * view->seq)
+    if (view->page > 0 &&
+        view->pages * view->page < view->prefix + view->batch * (view->seq - view->prefix))
         return false;
     /* From the smallest stride up, each must step over all that the smaller ones span. */
     int64_t extent = view->dim;

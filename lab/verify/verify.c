@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lab/base/mask.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/reference.h"
 
@@ -48,8 +49,7 @@ static lab_sampling sampling_of(const lab_verify_options *options, int64_t work)
 
 const char *lab_case_absent(const heed_problem *problem, const lab_inputs *inputs)
 {
-    if (problem->append > 0 && problem->page > 0 &&
-        problem->pages < problem->batch * (problem->seq_k / problem->page))
+    if (problem->append > 0 && problem->page > 0 && problem->pages < lab_pages_named(problem))
         return "new keys of two batch elements would share a page";
     return inputs->absent ? inputs->absent(problem) : NULL;
 }

@@ -9,6 +9,7 @@ and heed.Context are the library's own steps: describe, plan, execute. docs/pyth
 
 from . import wisdom
 from ._attention import attention
+from ._context import Context
 from ._doctor import doctor
 from ._errors import (
     ArgumentTypeError,
@@ -23,7 +24,8 @@ from ._errors import (
     UnsupportedError,
 )
 from ._library import VERSION as __version__
-from ._plan import Context, Plan, Problem
+from ._plan import Plan
+from ._problem import Problem
 
 __all__ = [
     "ArgumentTypeError",

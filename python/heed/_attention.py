@@ -11,6 +11,7 @@ from . import _library as c
 from . import _values
 from ._again import Calls, makers_of
 from ._arrays import NUMPY, Fast, View, empty, fast_of, require_writable, view
+from ._context import context_of
 from ._errors import ArgumentTypeError, InvalidError
 from ._fields import (
     LAYOUTS,
@@ -30,7 +31,8 @@ from ._fields import (
     unpacked,
     values_of,
 )
-from ._plan import TYPES, Plan, Problem, context_of
+from ._plan import Plan
+from ._problem import TYPES, Problem
 
 _PLANS_MAX = 256
 _plans: Dict[Tuple[Any, ...], Plan] = {}
@@ -110,6 +112,7 @@ def compute(
     }
     fields = c.Problem(size=sizeof(c.Problem), shared=v is None)
     fields.invariant = bool(words.batch_invariant)
+    fields.prefix = words.prefix
     most = (words.max_seqlen_q, words.max_seqlen_k)
     o_size = fill_sizes(fields, like, views["k"], views["v"], operands, layout, most)
     others = fill_new(fields, views, operands, layout, bool(words.rotary_interleaved))
@@ -244,6 +247,7 @@ def attention(
     rotary_sin: Any = None,
     rotary_interleaved: bool = False,
     batch_invariant: bool = False,
+    prefix: int = 0,
 ) -> Any:
     """Fused attention: softmax(scale * Q K^T, changed and masked as below) V.
 
@@ -303,6 +307,10 @@ def attention(
         rotary_interleaved: whether pairs of columns are neighbours (0, 1), or (0, r / 2).
         batch_invariant: the bits of a batch element or sequence do not depend on the others; the
             kernel is chosen as if there were 4 of them.
+        prefix: the first so many keys are those of batch element 0 for all, with a table those of
+            its row, and are read once for the queries of all. Lengths count them. A multiple of the
+            page; not with packed keys, "top-left", window, chunk, bias, mask, slopes, starts,
+            expressions or batch_invariant.
 
     Returns:
         out, or (out, lse). On a CUDA device the work was started on the current stream of q's
@@ -347,6 +355,7 @@ def attention(
             max_seqlen_k,
             rotary_interleaved,
             batch_invariant,
+            prefix,
         ),
         arrays=arrays,
         out=out,

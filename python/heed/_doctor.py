@@ -8,8 +8,8 @@ from typing import Callable, List, NamedTuple, Tuple
 
 from . import _again
 from . import _library as c
+from ._context import Context
 from ._errors import HeedError
-from ._plan import Context
 
 
 class Finding(NamedTuple):

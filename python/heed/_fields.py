@@ -8,7 +8,7 @@ from . import _library as c
 from . import _values
 from ._arrays import View, empty, part_of, require_writable, view
 from ._errors import ArgumentTypeError, InvalidError
-from ._plan import TYPES
+from ._problem import TYPES
 
 #: Where batch, sequence and heads are in a layout; the head dim is last.
 LAYOUTS = {"bshd": (0, 1, 2), "bhsd": (0, 2, 1), "sbhd": (1, 0, 2)}
@@ -49,6 +49,7 @@ class Words(NamedTuple):
     max_seqlen_k: Optional[int] = None
     rotary_interleaved: bool = False
     batch_invariant: bool = False
+    prefix: int = 0
 
 
 def order(name: str, x: View, layout: Tuple[int, int, int]) -> Tuple[Tuple[int, ...], c.Strides]:
@@ -373,6 +374,7 @@ def check_words(words: Words) -> None:
             "'bottom-right'"
         )
     _values.integer("chunk", 0 if words.chunk is None else words.chunk)
+    _values.integer("prefix", words.prefix)
     if words.align is not None:
         _values.word("align", words.align, tuple(_CAUSAL))
     _values.number("softcap", words.softcap)

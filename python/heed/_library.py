@@ -119,6 +119,7 @@ class Problem(Structure):
         ("interleaved", c_int64),
         ("rotary_cos", Operand),
         ("rotary_sin", Operand),
+        ("prefix", c_int64),
     ]
 
 

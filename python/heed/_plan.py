@@ -1,13 +1,12 @@
-"""Problems, contexts and plans: heed.h with Python's manners."""
+"""Plans: one problem on one device, and its execution with arrays that are checked."""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
-from ctypes import addressof, byref, c_char, c_size_t, c_void_p, sizeof
-from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
+from ctypes import addressof, byref, c_char, c_void_p, sizeof
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from . import _again
 from . import _library as c
@@ -24,248 +23,15 @@ from ._arrays import (
     stream_of,
     view,
 )
+from ._context import Context, context_of, destroy
 from ._errors import ArgumentTypeError, InvalidError
 from ._library import check, library, text_of
+from ._problem import OPERANDS, Problem, operand_shape
 from ._report import Record, record_of
 
-TYPES = {"f32": c.F32, "f16": c.F16, "bf16": c.BF16}
-TYPE_NAMES = {number: name for name, number in TYPES.items()}
 _execute = library.heed_execute
 _repeat = _again.module.again if _again.module else None
 _CALLS_MAX = 64  # kinds of arrays that a plan keeps in mind
-
-
-class Problem:
-    """An attention problem: everything but the data.
-
-    >>> problem = heed.Problem("b2 h8/2 s512 d64 f16 causal")
-
-    Args:
-        spec: one line, as heed.h (heed_problem_parse) and docs/features.md say; str(problem) is
-            its canonical form.
-
-    Raises:
-        InvalidError: it is no problem; the message has the place.
-    """
-
-    __slots__ = ("_c",)
-
-    def __init__(self, spec: str) -> None:
-        self._c = c.Problem()
-        check(
-            library.heed_problem_parse_sized(
-                byref(self._c), sizeof(c.Problem), _values.text("spec", spec)
-            )
-        )
-
-    @classmethod
-    def _of(cls, fields: c.Problem) -> "Problem":
-        problem = cls.__new__(cls)
-        problem._c = c.Problem()
-        check(library.heed_problem_normalize(byref(problem._c), byref(fields)))
-        return problem
-
-    def __str__(self) -> str:
-        return text_of(library.heed_problem_print, byref(self._c))
-
-    def __repr__(self) -> str:
-        return f"heed.Problem({str(self)!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Problem) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
-
-    @property
-    def dtype(self) -> str:
-        """Element type of Q, K, V and O: "f32", "f16" or "bf16"."""
-        return TYPE_NAMES[self._c.type]
-
-    @property
-    def q_shape(self) -> Tuple[int, int, int, int]:
-        """(batch, queries, query heads, head dim), whatever the layout; of packed queries (1,
-        tokens_q, query heads, head dim)."""
-        return (*self._queries(), self._c.heads_q, self._c.dim_qk)
-
-    def _queries(self) -> Tuple[int, int]:
-        """The sizes of Q and O along batch and sequence."""
-        if self._c.tokens_q:
-            return (1, self._c.tokens_q)
-        return (self._c.batch, self._c.seq_q)
-
-    def _keys(self) -> Tuple[int, int]:
-        """The sizes of K and V along batch and sequence, or pages and a page."""
-        if self._c.page:
-            return (self._c.pages, self._c.page)
-        if self._c.tokens_k:
-            return (1, self._c.tokens_k)
-        return (self._c.batch, self._c.seq_k)
-
-    @property
-    def k_shape(self) -> Tuple[int, int, int, int]:
-        """(batch, keys, key/value heads, head dim)"""
-        return (*self._keys(), self._c.heads_kv, self._c.dim_qk)
-
-    @property
-    def v_shape(self) -> Tuple[int, int, int, int]:
-        """(batch, keys, key/value heads, head dim of V)"""
-        return (*self._keys(), self._c.heads_kv, self._c.dim_v)
-
-    @property
-    def o_shape(self) -> Tuple[int, int, int, int]:
-        """(batch, queries, query heads, head dim of V)"""
-        return (*self._queries(), self._c.heads_q, self._c.dim_v)
-
-    @property
-    def flops(self) -> float:
-        """Floating-point operations of the two products over visible pairs, 2 a multiply-add."""
-        return float(library.heed_problem_flops(byref(self._c)))
-
-    @property
-    def bytes(self) -> float:
-        """Bytes that must be moved at least."""
-        return float(library.heed_problem_bytes(byref(self._c)))
-
-
-def _destroy(kind: str, pointer: int, owner: int) -> None:
-    """Free a context or a plan, but not a parent's in its child."""
-    if os.getpid() == owner:
-        getattr(library, f"heed_{kind}_destroy")(pointer)
-
-
-class Context:
-    """A device with its threads, and the wisdom that planning has learned there.
-
-    Args:
-        device: "cpu", "cuda" or "cuda:N"; None: the environment's HEED_DEVICE, else "cpu".
-        threads: of a CPU, 1 to 1024; 0: as many as this process has CPUs.
-        cpu: best CPU features to use ("scalar", "avx2", "avx512", "avx512bf16"); None: the
-            environment's HEED_CPU, else all.
-
-    Raises:
-        InvalidError: a bad argument.
-        DeviceError: there is no such device, driver or compiler.
-
-    A context may be used by many threads at once, and as a context manager.
-    """
-
-    def __init__(
-        self, device: Optional[str] = None, *, threads: int = 0, cpu: Optional[str] = None
-    ) -> None:
-        options = c.Options(
-            size=sizeof(c.Options),
-            threads=_values.integer("threads", threads),
-            device=_values.text_or_none("device", device),
-            cpu=_values.text_or_none("cpu", cpu),
-        )
-        pointer = c_void_p()
-        check(library.heed_context_create(byref(pointer), byref(options)))
-        assert pointer.value is not None
-        self._pointer: Optional[int] = pointer.value
-        self._plans: "weakref.WeakSet[Plan]" = weakref.WeakSet()
-        self._finish = weakref.finalize(self, _destroy, "context", pointer.value, os.getpid())
-
-    def _open(self) -> int:
-        if self._pointer is None:
-            raise InvalidError("context: it is closed")
-        return self._pointer
-
-    def close(self) -> None:
-        """End its threads and free it, and the plans that were made on it."""
-        for plan in list(self._plans):
-            plan.close()
-        self._pointer = None
-        self._finish()
-
-    def __enter__(self) -> "Context":
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()
-
-    @property
-    def backend(self) -> str:
-        """ "cpu" or "cuda" """
-        return str(library.heed_context_backend(self._open()).decode())
-
-    @property
-    def device(self) -> str:
-        """The name of the device, such as "NVIDIA H200"."""
-        return str(library.heed_context_device(self._open()).decode())
-
-    @property
-    def cpu(self) -> str:
-        """CPU features in use, such as "avx2"."""
-        return str(library.heed_context_cpu(self._open()).decode())
-
-    @property
-    def threads(self) -> int:
-        """How many threads a plan uses at most."""
-        return int(library.heed_context_threads(self._open()))
-
-    def __repr__(self) -> str:
-        if self._pointer is None:
-            return "<heed.Context, closed>"
-        return f"<heed.Context on {self.device}>"
-
-    # ---- Wisdom
-
-    def export_wisdom(self) -> str:
-        """All wisdom of the context as text."""
-        return text_of(library.heed_wisdom_export, self._open())
-
-    def import_wisdom(self, text: str) -> Tuple[int, int]:
-        """Add lines of wisdom. Returns how many were taken and how many skipped, as lines of other
-        machines are.
-
-        Raises:
-            CorruptError: the text is no wisdom; nothing was added.
-        """
-        taken, skipped = c_size_t(), c_size_t()
-        lines = _values.text("text", text)
-        check(library.heed_wisdom_import(self._open(), lines, byref(taken), byref(skipped)))
-        return taken.value, skipped.value
-
-    def load_wisdom(self, path: "os.PathLike[str] | str") -> Tuple[int, int]:
-        """The same from a file."""
-        taken, skipped = c_size_t(), c_size_t()
-        name = _values.path(path)
-        check(library.heed_wisdom_load(self._open(), name, byref(taken), byref(skipped)))
-        return taken.value, skipped.value
-
-    def save_wisdom(self, path: "os.PathLike[str] | str") -> None:
-        """Write all wisdom to a file, which is replaced as a whole."""
-        check(library.heed_wisdom_save(self._open(), _values.path(path)))
-
-    def forget_wisdom(self) -> None:
-        """Drop all wisdom."""
-        library.heed_wisdom_forget(self._open())
-
-
-_contexts: Dict[Tuple[str, int], Context] = {}
-_contexts_lock = threading.Lock()
-
-
-def context_of(device: str) -> Context:
-    """The context of this process for a device, made when it is first asked for. A child process
-    makes its own."""
-    key = (device, os.getpid())
-    found = _contexts.get(key)
-    if found is not None and found._pointer is not None:
-        return found
-    with _contexts_lock:
-        found = _contexts.get(key)
-        if found is None or found._pointer is None:
-            found = _contexts[key] = Context(device)
-        return found
-
-
 _DATA = {
     c.DATA_F32: "f32",
     c.DATA_F16: "f16",
@@ -275,22 +41,6 @@ _DATA = {
     c.DATA_BYTES: "bool",
     c.DATA_BITS: "i32",
 }
-
-
-def _operand_shape(fields: c.Problem, operand: c.Operand) -> Tuple[int, ...]:
-    """Of a dense one: the dimensions that it has, in order."""
-    keys = (fields.seq_k + 31) // 32 if operand.type == c.DATA_BITS else fields.seq_k
-    dims = (
-        (c.ALONG_BATCH, fields.batch),
-        (c.ALONG_HEAD, fields.heads_q),
-        (c.ALONG_QUERY, fields.seq_q),
-        (c.ALONG_KEY, keys),
-        (c.ALONG_PAGE, fields.seq_k // max(fields.page, 1)),
-        (c.ALONG_SEQUENCE, fields.batch + 1),
-        (c.ALONG_POSITION, fields.seq_k),
-        (c.ALONG_POSITION, fields.rotary // 2),
-    )
-    return tuple(size for bit, size in dims if operand.along & bit)
 
 
 def _check_dense(name: str, x: View, data: int, shape: Tuple[int, ...]) -> None:
@@ -320,21 +70,6 @@ class _Memory(threading.local):
 
 
 _memory = _Memory()
-
-_OPERANDS = (
-    "bias",
-    "slopes",
-    "sinks",
-    "starts",
-    "shown",
-    "lengths",
-    "table",
-    "cu_seqlens_q",
-    "cu_seqlens_k",
-    "rotary_cos",
-    "rotary_sin",
-)
-
 
 class Plan:
     """How one problem is computed on one device: a kernel, its config, and its code.
@@ -388,7 +123,7 @@ class Plan:
             )
         assert pointer.value is not None
         self._pointer: Optional[int] = pointer.value
-        self._finish = weakref.finalize(self, _destroy, "plan", pointer.value, os.getpid())
+        self._finish = weakref.finalize(self, destroy, "plan", pointer.value, os.getpid())
         self.problem = Problem._of(library.heed_plan_problem(pointer.value).contents)
         self.context = context
         self.workspace_size = int(library.heed_plan_workspace_size(pointer.value))
@@ -597,14 +332,14 @@ class Plan:
                 f"operands: {type(operands).__name__} is no dict; pass one of names and arrays"
             )
         fields, arrays, rest = self.problem._c, [], dict(operands)
-        for name in _OPERANDS:
+        for name in OPERANDS:
             if getattr(fields, name).type == c.DATA_NONE:
                 continue
             if name not in rest:
                 raise InvalidError(f"operands: the problem has {name}, which is missing")
             operand = getattr(fields, name)
             found = views[name] = view(name, rest.pop(name))
-            _check_dense(name, found, operand.type, _operand_shape(fields, operand))
+            _check_dense(name, found, operand.type, operand_shape(fields, operand))
         for name in ("k_new", "v_new")[: 2 - fields.shared] if fields.append else ():
             if name not in rest:
                 raise InvalidError(f"operands: the problem has {name}, which is missing")

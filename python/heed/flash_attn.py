@@ -12,7 +12,7 @@ splits keys. The functions of FlashAttention-3 are in heed.flash_attn_3.
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 from torch import Tensor
 

@@ -27,6 +27,7 @@ import numpy as np
 from . import _library as c
 from . import _values
 from ._arrays import View
+from ._context import context_of
 from ._errors import ArgumentTypeError, UnsupportedError
 from ._fields import (
     LAYOUTS,
@@ -41,7 +42,8 @@ from ._fields import (
     pair,
 )
 from ._library import library
-from ._plan import TYPES, Plan, Problem, context_of
+from ._plan import Plan
+from ._problem import Problem
 
 __all__ = ["attention"]
 

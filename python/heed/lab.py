@@ -19,7 +19,7 @@ import json
 import os
 import shutil
 import subprocess
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Type, Union
 
 from . import _library
 from ._errors import (
@@ -30,7 +30,7 @@ from ._errors import (
     SystemCallError,
     UnsupportedError,
 )
-from ._plan import Problem
+from ._problem import Problem
 
 __all__ = ["Records", "bench", "board", "plan", "program", "run", "tune", "verify"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import Optional, Tuple
 
-from ._plan import Context, context_of
+from ._context import Context, context_of
 
 __all__ = ["add", "export", "forget", "load", "save"]
 

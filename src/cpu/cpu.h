@@ -46,6 +46,7 @@ typedef struct heed_job {
     const float *sinks;          /* NULL: none */
     const int32_t *starts;       /* first keys of queries; NULL: they see all from the first on */
     const int32_t *lengths;      /* keys of batch elements; NULL: all have seq_k */
+    int64_t ahead;               /* keys that those count and that are not here */
     const void *cu_q, *cu_k;     /* cumulative lengths of packed sequences; NULL: none are */
     const int32_t *table;        /* pages of keys; NULL: they lie together */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
@@ -220,7 +221,7 @@ static inline heed_lengths heed_job_lengths(const heed_job *job, int64_t batch)
         lengths.k = heed_min(heed_job_first_k(job, batch + 1) - heed_job_first_k(job, batch),
                              lengths.k);
     if (job->lengths) {
-        int64_t length = job->lengths[batch * job->problem->lengths.strides.batch];
+        int64_t length = job->lengths[batch * job->problem->lengths.strides.batch] - job->ahead;
         lengths.k = job->cu_k ? heed_min(length, lengths.k) : length;
     }
     return lengths;

@@ -37,6 +37,7 @@ static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *
     job->sinks = p->sinks.type == HEED_DATA_NONE ? NULL : buffers->sinks;
     job->starts = p->starts.type == HEED_DATA_NONE ? NULL : buffers->starts;
     job->lengths = p->lengths.type == HEED_DATA_NONE ? NULL : buffers->lengths;
+    job->ahead = plan->ahead;
     job->cu_q = p->tokens_q > 0 ? buffers->cu_seqlens_q : NULL;
     job->cu_k = p->tokens_k > 0 ? buffers->cu_seqlens_k : NULL;
     job->table = p->table.type == HEED_DATA_NONE ? NULL : buffers->table;

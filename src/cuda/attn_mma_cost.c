@@ -140,20 +140,29 @@ static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, do
     return longer + share * (computing + loading + end - longer);
 }
 
-/* Seconds to merge the parts of long rows. */
-static double merge_apart_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits,
-                                  double moving)
+/* All parts of the rows, in single precision, are written and read. */
+static double moving_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits)
 {
+    double parts = 4.0 * splits * (double)problem->dim_v * (double)problem->batch *
+                   (double)problem->heads_q * (double)problem->seq_q;
+    return 2 * parts / (gpu->costs->mma->parts_rate * gpu->bandwidth);
+}
+
+double heed_cuda_merge_apart_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits)
+{
+    if (splits == 1)
+        return 0;
     const heed_mma_costs *costs = gpu->costs->mma;
     int64_t rows = problem->batch * problem->heads_q * problem->seq_q;
     int64_t turns = heed_div_up(rows, (int64_t)COMBINE_BLOCKS * gpu->multiprocessors);
     double waiting = costs->batch * (double)(turns * heed_div_up(splits, COMBINE_PARTS));
+    double moving = moving_seconds(problem, gpu, splits);
     return COMBINE_LAUNCH + (waiting > moving ? waiting : moving);
 }
 
 /* Time of the last block of @rows rows to merge what was split, and of all blocks, which come in
  * @rounds, to leave it. A warp takes one or four rows at a time, and as many of their parts as
- * combine.cuh has room for. All parts, in single precision, are written and read by then. */
+ * combine.cuh has room for. All parts are written and read by then. */
 static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
                             int64_t rows, double rounds)
 {
@@ -164,14 +173,12 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
     int batch = across <= 4 ? 16 : across <= 8 ? 8 : across <= 16 ? 4 : 2;
     int64_t turns = heed_div_up(rows < v[BLOCK_ROWS] ? rows : v[BLOCK_ROWS],
                                 (int64_t)warps * at_once);
-    double parts = 4.0 * v[SPLITS] * (double)problem->dim_v * (double)problem->batch *
-                   (double)problem->heads_q * (double)problem->seq_q;
     if (v[SPLITS] == 1)
         return 0;
     double waiting = costs->batch * (double)(turns * heed_div_up(v[SPLITS], batch));
-    double moving = 2 * parts / (costs->parts_rate * gpu->bandwidth);
+    double moving = moving_seconds(problem, gpu, v[SPLITS]);
     if (problem->dim_v > COMBINE_LONG)
-        return merge_apart_seconds(problem, gpu, v[SPLITS], moving);
+        return heed_cuda_merge_apart_seconds(problem, gpu, v[SPLITS]);
     return costs->combine + costs->round * (rounds - 1) + (waiting > moving ? waiting : moving);
 }
 

@@ -386,6 +386,7 @@ static void place_operands(heed_cuda_changes *changes, const heed_plan *plan,
         changes->sinks = buffers->sinks;
         changes->starts = buffers->starts;
         changes->lengths = buffers->lengths;
+        changes->ahead = plan->ahead;
         changes->table = buffers->table;
         changes->cu_q = buffers->cu_seqlens_q;
         changes->cu_k = buffers->cu_seqlens_k;
@@ -503,7 +504,8 @@ heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
-    status = plan->append ? HEED_OK : heed_cuda_check_buffers(plan, buffers); /* or already */
+    if (!plan->append && !plan->prefix) /* else they have been checked */
+        status = heed_cuda_check_buffers(plan, buffers);
     if (status == HEED_OK && aligned(made, buffers))
         status = start_main(plan, buffers);
     else if (status == HEED_OK)

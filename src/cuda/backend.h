@@ -11,6 +11,7 @@
 extern const heed_algorithm heed_algorithm_cuda_naive;
 extern const heed_algorithm heed_algorithm_cuda_mma;
 extern const heed_algorithm heed_algorithm_cuda_wgmma;
+extern const heed_algorithm heed_algorithm_cuda_mla;
 
 /* How a config cuts a problem up. */
 typedef struct heed_cuda_cut {
@@ -27,6 +28,7 @@ typedef struct heed_cuda_code {
 extern const heed_cuda_code heed_cuda_naive_code;
 extern const heed_cuda_code heed_cuda_mma_code;
 extern const heed_cuda_code heed_cuda_wgmma_code;
+extern const heed_cuda_code heed_cuda_mla_code;
 
 /* The functions of heed_algorithm that all CUDA kernels share. */
 size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *problem,
@@ -53,6 +55,10 @@ heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 /* heed_cuda_unequal() returns how many times as long blocks take, of which each multiprocessor has
  * @rounds, where the lengths of batch elements differ. */
 double heed_cuda_unequal(const heed_problem *problem, double rounds);
+
+/* heed_cuda_merge_apart_seconds() returns what a second launch takes to merge the parts of rows of
+ * @problem, of @splits splits each; 0 if that is 1. */
+double heed_cuda_merge_apart_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits);
 
 /* heed_cuda_item_count() returns how many blocks of rows a launch goes through. */
 unsigned heed_cuda_item_count(const heed_cuda_args *args);

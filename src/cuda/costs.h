@@ -88,6 +88,13 @@ typedef struct heed_wgmma_costs {
     } order[4];              /* by the knob O; there is no order 0 */
 } heed_wgmma_costs;
 
+typedef struct heed_mla_costs {
+    double matrix_share; /* of the data sheet's rate of products that tiles reach */
+    double block_bytes;  /* that a block has in flight from memory */
+    double block;        /* seconds to begin and end a block, */
+    double launch;       /* and of a launch */
+} heed_mla_costs;
+
 typedef struct heed_costs {
     const char *device; /* the driver's name; NULL: any device */
     int arch;           /* 0: of any architecture */
@@ -98,6 +105,7 @@ typedef struct heed_costs {
     const heed_naive_costs *naive;
     const heed_mma_costs *mma;
     const heed_wgmma_costs *wgmma;
+    const heed_mla_costs *mla;
 } heed_costs;
 
 /* The rows, those of one device ahead of those of its architecture. The last one is for any. */

@@ -56,7 +56,8 @@ heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, c
     heed_status status = heed_problem_read_normal(&normal, problem);
     if (status != HEED_OK)
         return status;
-    normal = heed_append_rest(&normal); /* what the kernel computes */
+    normal = heed_append_rest(&normal); /* what the kernel computes, */
+    normal = heed_prefix_rest(&normal);
     const char *rejected = heed_plan_reject(kernel, &normal, &machine);
     if (rejected || !kernel->algorithm->facts)
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s %s", kernel->name,

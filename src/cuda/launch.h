@@ -23,6 +23,7 @@ typedef struct heed_launch_facts {
                        heed_cuda_args */
     int map_columns;   /* of its boxes, if mapped: 8, 16, 32, or 64, which 0 stands for */
     int resident;      /* if mapped: blocks that a multiprocessor has room for; 0: not known */
+    bool rows_apart;   /* if mapped: only k and v are; it finds rows of any heads by itself */
     bool spread;       /* keys are split by shares of equal size (spread.cuh) */
     int64_t list_keys; /* heed_list(), which is in the code too, runs first and lists tiles of so
                           many keys (tile_list.cuh); 0: it does not */

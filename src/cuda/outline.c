@@ -10,7 +10,8 @@
 void heed_cuda_outline_of(heed_cuda_outline *outline, const heed_problem *problem,
                           const heed_gpu *gpu, const heed_launch_facts *launch)
 {
-    heed_problem seen = launch->mapped ? heed_cuda_mapped_problem(problem) : *problem;
+    heed_problem seen = launch->mapped && !launch->rows_apart ? heed_cuda_mapped_problem(problem)
+                                                              : *problem;
     heed_cuda_args *args = &outline->args;
     heed_cuda_fill_args(args, &seen, gpu, launch);
     unsigned grid = heed_cuda_item_count(args) * args->splits.value;
@@ -20,5 +21,5 @@ void heed_cuda_outline_of(heed_cuda_outline *outline, const heed_problem *proble
     outline->grid = grid;
     outline->share = heed_cuda_divide_by((unsigned)(seen.heads_kv / problem->heads_kv));
     outline->ahead = 2 * (int64_t)grid <= (int64_t)launch->resident * gpu->multiprocessors;
-    outline->heads = (int)heed_problem_group(&seen);
+    outline->heads = launch->rows_apart ? 1 : (int)heed_problem_group(&seen);
 }

@@ -20,6 +20,7 @@ const heed_size heed_sizes[HEED_PART_SIZES] = {
     [HEED_PART_DIM_QK] = { "dim_qk", 1, HEED_DIM_MAX, offsetof(heed_problem, dim_qk) },
     [HEED_PART_DIM_V] = { "dim_v", 1, HEED_DIM_MAX, offsetof(heed_problem, dim_v) },
     [HEED_PART_APPEND] = { "append", 0, HEED_SIZE_MAX, offsetof(heed_problem, append) },
+    [HEED_PART_PREFIX] = { "prefix", 0, HEED_SIZE_MAX, offsetof(heed_problem, prefix) },
 };
 
 void heed_problem_set_size(heed_problem *problem, heed_part part, int64_t size)
@@ -483,7 +484,7 @@ bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
                 : absent_fault(&tensor, part, fault))
             return true;
     }
-    return false;
+    return heed_prefix_fault(problem, fault);
 }
 
 heed_status heed_problem_read(heed_problem *own, const heed_problem *problem)

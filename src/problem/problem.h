@@ -19,6 +19,7 @@ typedef enum heed_part {
     HEED_PART_DIM_QK,
     HEED_PART_DIM_V,
     HEED_PART_APPEND, /* may be 0 */
+    HEED_PART_PREFIX, /* likewise */
     HEED_PART_SIZES,
     HEED_PART_TYPE = HEED_PART_SIZES,
     HEED_PART_MASK,
@@ -177,6 +178,25 @@ heed_status heed_problem_read_normal(heed_problem *own, const heed_problem *prob
 /* heed_problem_find_fault() looks for the first thing that heed_problem_check() refuses. Returns
  * true and fills @fault if there is one. */
 bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault);
+
+/* prefix.c: heed_prefix_fault() is the part of heed_problem_find_fault() that a prefix adds. */
+bool heed_prefix_fault(const heed_problem *problem, heed_fault *fault);
+
+/* How the queries of all batch elements lie: those of one behind those of the one before; those of
+ * the same number beside each other; or neither. */
+typedef enum heed_prefix_orders {
+    HEED_PREFIX_BEHIND,
+    HEED_PREFIX_BESIDE,
+    HEED_PREFIX_APART
+} heed_prefix_orders;
+heed_prefix_orders heed_prefix_order(const heed_problem *problem);
+
+/* heed_prefix_rest() returns what is left of @problem, normalized, without its prefix: of the keys
+ * behind it, which lengths count from 0 on. heed_prefix_part() returns attention over the prefix:
+ * the queries of all batch elements are those of one, in their order; where they have none, of as
+ * many with the same keys. */
+heed_problem heed_prefix_rest(const heed_problem *problem);
+heed_problem heed_prefix_part(const heed_problem *problem);
 
 float heed_scale_default(int64_t dim_qk);
 

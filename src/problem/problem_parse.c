@@ -84,6 +84,7 @@ static const struct {
     { HEED_PART_SHARED, "shared", NULL },
     { HEED_PART_INVARIANT, "invariant", NULL },
     { HEED_PART_APPEND, "append", NULL },
+    { HEED_PART_PREFIX, "prefix", NULL },
     { HEED_PART_ROTARY, "rotary", NULL },
     { HEED_PART_COS, "cos", NULL },
     { HEED_PART_SIN, "sin", NULL },
@@ -119,7 +120,7 @@ static heed_status fail_unknown(const heed_parser *p)
                            "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal "
                            "causal= align= window= "
                            "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
-                           "varlen= cu_q= cu_k= shared invariant append= rotary= cos= sin= "
+                           "varlen= cu_q= cu_k= shared prefix= invariant append= rotary= cos= sin= "
                            "array= score= visible= "
                            "scale= acc= layout= q= k= v= o= k_new= v_new=",
                            length, p->word);

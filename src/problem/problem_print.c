@@ -117,6 +117,8 @@ static void print_modifiers(heed_text *text, const heed_problem *problem)
         heed_text_add(text, " softcap=%s", number);
     }
     print_varlen(text, problem);
+    if (problem->prefix != 0)
+        heed_text_add(text, " prefix=%lld", (long long)problem->prefix);
     print_append(text, problem);
     for (int i = 0; i < HEED_OPERANDS; i++)
         print_operand(text, problem, i);

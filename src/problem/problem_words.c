@@ -196,13 +196,6 @@ static heed_status read_varlen(heed_parser *p, const heed_word *word, const char
     return status == HEED_OK ? expect_end(p, value) : status;
 }
 
-static heed_status read_append(heed_parser *p, const heed_word *word, const char *value)
-{
-    p->where[word->part] = value;
-    heed_status status = read_number(p, &value, "append", 1, HEED_SIZE_MAX, &p->problem.append);
-    return status == HEED_OK ? expect_end(p, value) : status;
-}
-
 /* Reads N or N:interleaved. */
 static heed_status read_rotary(heed_parser *p, const heed_word *word, const char *value)
 {
@@ -438,7 +431,8 @@ static const heed_word words[] = {
     { "varlen=", HEED_PART_VARLEN, read_varlen, 0 },
     { "cu_q=", HEED_PART_CU_Q, read_operand, HEED_OPERAND_CU_Q },
     { "cu_k=", HEED_PART_CU_K, read_operand, HEED_OPERAND_CU_K },
-    { "append=", HEED_PART_APPEND, read_append, 0 },
+    { "append=", HEED_PART_APPEND, read_one_size, 0 },
+    { "prefix=", HEED_PART_PREFIX, read_one_size, 0 },
     { "rotary=", HEED_PART_ROTARY, read_rotary, 0 },
     { "cos=", HEED_PART_COS, read_operand, HEED_OPERAND_COS },
     { "sin=", HEED_PART_SIN, read_operand, HEED_OPERAND_SIN },

@@ -50,13 +50,15 @@ double heed_problem_flops(const heed_problem *caller)
     return heads * per_pair * (double)heed_problem_pairs(problem);
 }
 
-/* The share of a pool's pages that the keys may be in, 1 of other tensors. */
-static double used_pages(const heed_problem *problem, const heed_tensor *tensor)
+/* The share of a tensor that is read: of K and V the prefix once, and of a pool the pages that the
+ * keys may be in. */
+static double used_share(const heed_problem *problem, const heed_tensor *tensor)
 {
-    double needed = (double)problem->batch * (double)problem->seq_k;
+    double needed = (double)problem->batch * (double)(problem->seq_k - problem->prefix) +
+                    (double)problem->prefix;
     double there = (double)tensor->batch * (double)tensor->seq;
-    bool paged = problem->page > 0 && tensor->role->seq == HEED_PART_SEQ_K;
-    return paged && needed < there ? needed / there : 1;
+    bool keys = tensor->role->seq == HEED_PART_SEQ_K && tensor->strides.batch != 0;
+    return keys && needed < there ? needed / there : 1;
 }
 
 double heed_problem_bytes(const heed_problem *caller)
@@ -67,12 +69,13 @@ double heed_problem_bytes(const heed_problem *caller)
     double elements = 0;
     for (int i = 0; i < HEED_ALL_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
-        heed_strides strides = heed_strides_normal(&tensor, tensor.strides);
+        const heed_strides strides = heed_strides_normal(&tensor, tensor.strides);
+        tensor.strides = strides;
         bool part = (i == HEED_ROLE_V && problem->shared) || !heed_problem_has(problem, i);
         double distinct = part ? 0 : (double)tensor.dim;
         distinct *= strides.batch == 0 ? 1.0 : (double)tensor.batch;
         distinct *= strides.seq == 0 ? 1.0 : (double)tensor.seq;
-        distinct *= used_pages(problem, &tensor);
+        distinct *= used_share(problem, &tensor);
         distinct *= strides.head == 0 ? 1.0 : (double)tensor.heads;
         elements += distinct;
     }

@@ -22,6 +22,7 @@ typedef struct emulated_kernel {
     uint32_t cluster; /* blocks that share an item; 0: one has it for itself */
     int mapped;       /* it takes a heed_cuda_mapped_args, with boxes of so many keys; 0: no */
     int columns;      /* of those boxes */
+    bool rows_apart;  /* only K and V are mapped */
     bool in_turn;     /* blocks take several items in turn */
     void (*run)(const void *args);     /* takes a heed_cuda_args */
     void (*list)(const void *args);    /* lists tiles ahead of it; NULL: it has no use for lists */

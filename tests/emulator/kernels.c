@@ -17,6 +17,8 @@ extern const emulated_kernel wide_d72, wide_d72_unaligned, wide_d40_136, wide_d4
     wide_d64_parts, wide_d64_parts_unaligned, wide_d64_window, wide_d64_window_unaligned,
     wide_d576_512, wide_d576_512_unaligned, wide_d264_520, wide_d264_520_unaligned, wide_d520_64,
     wide_d520_64_unaligned;
+extern const emulated_kernel mla_d576_512, mla_d576_512_unaligned, mla_d576_512_masked,
+    mla_d576_512_masked_unaligned, mla_d520_264, mla_d520_264_unaligned;
 extern const emulated_kernel mma_d64_window, mma_d64_window_unaligned, mma_d40_80_window,
     mma_d40_80_window_unaligned, naive_window, candidate_window;
 extern const emulated_kernel wgmma_d64_window, wgmma_d64_window_unaligned,
@@ -100,5 +102,8 @@ const emulated_config emulated_configs[] = {
       &wgmma_d64_window_groups_negative },
     { &wgmma_d128_window, &wgmma_d128_window_unaligned, &wgmma_d128_window_negative },
     { &wgmma_d64_window_pair, &wgmma_d64_window_pair_unaligned, &wgmma_d64_window_pair_negative },
+    { &mla_d576_512, &mla_d576_512_unaligned, NULL },
+    { &mla_d576_512_masked, &mla_d576_512_masked_unaligned, NULL },
+    { &mla_d520_264, &mla_d520_264_unaligned, NULL },
     { NULL, NULL, NULL },
 };

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+extern const emulated_kernel changed_mla_lengths, changed_mla_lengths_unaligned, changed_mla_paged,
+    changed_mla_paged_unaligned, changed_mla_pages, changed_mla_pages_unaligned;
 extern const emulated_kernel changed_wide_shared, changed_wide_shared_unaligned, changed_wide_bias,
     changed_wide_bias_unaligned, changed_wide_bits, changed_wide_bits_unaligned,
     changed_wide_lengths, changed_wide_lengths_unaligned, changed_wide_paged,
@@ -245,5 +247,14 @@ const emulated_change emulated_changed[] = {
         &changed_wgmma_paged_listed_negative },
       "changed_wgmma_paged_listed",
       "causal=br paged=8 visible=k%50!=7" },
+    { { &changed_mla_lengths, &changed_mla_lengths_unaligned, NULL },
+      "changed_mla_lengths",
+      "causal=br lengths shared" },
+    { { &changed_mla_paged, &changed_mla_paged_unaligned, NULL },
+      "changed_mla_paged",
+      "lengths paged=16 shared" },
+    { { &changed_mla_pages, &changed_mla_pages_unaligned, NULL },
+      "changed_mla_pages",
+      "causal=br paged=128 shared" },
     { { NULL, NULL, NULL }, NULL, NULL },
 };

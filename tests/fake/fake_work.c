@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cuda/kernels/append_args.cuh"
+#include "cuda/kernels/merge_args.cuh"
 #include "fake_driver.h"
 
 struct cu_graph {
@@ -38,10 +39,18 @@ static bool appends(const char *function)
     return strncmp(function, "heed_append_", strlen("heed_append_")) == 0;
 }
 
+/* One behind two kernels. */
+static bool merges(const char *function)
+{
+    return strncmp(function, "heed_merge_", strlen("heed_merge_")) == 0;
+}
+
 static size_t args_size(const char *function)
 {
     if (is_behind(function))
         return sizeof(void *);
+    if (merges(function))
+        return sizeof(heed_cuda_merge_args);
     return appends(function) ? sizeof(heed_cuda_append_args) : fake->args_size;
 }
 
@@ -183,7 +192,7 @@ static void work(const fake_launch *launch)
     if (runs)
         fake->hook(fake->hook_data, launch);
     if (fake->copies && !fake->launch_error && !is_behind(launch->function) &&
-        !appends(launch->function)) {
+        !appends(launch->function) && !merges(launch->function)) {
         const heed_cuda_args *args = launch->args;
         memcpy(args->o, args->v, (size_t)fake->copies);
     }

@@ -96,8 +96,9 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
     const heed_launch_facts launch = { .rows = kernel->rows,
                                        .splits = it->splits,
                                        .list_keys = kernel->list ? kernel->list_keys : 0 };
-    const heed_problem problem = kernel->mapped ? heed_cuda_mapped_problem(&it->problem)
-                                                : it->problem;
+    const heed_problem problem = kernel->mapped && !kernel->rows_apart
+                                     ? heed_cuda_mapped_problem(&it->problem)
+                                     : it->problem;
     heed_cuda_args args;
     heed_cuda_fill_args(&args, &problem, &gpu, &launch);
     args.q = buffers->q;
@@ -106,6 +107,7 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
     args.o = buffers->o;
     args.lse = buffers->lse;
     place_operands(&args.changes, &it->problem, buffers);
+    args.changes.ahead = it->ahead;
     return args;
 }
 
@@ -128,7 +130,7 @@ static heed_cuda_mapped_args mapped_args_of(const emulated *it, const emulated_k
     heed_cuda_mapped_args mapped = { .args = *args };
     const void *const bases[] = { args->q, args->k, args->v, args->o };
     heed_cuda_map *const maps[] = { &mapped.q, &mapped.k, &mapped.v, &mapped.o };
-    int group = (int)args->group.value;
+    int group = kernel->rows_apart ? 1 : (int)args->group.value;
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor t = heed_problem_tensor(p, i);
         bool keys = t.role->seq == HEED_PART_SEQ_K;

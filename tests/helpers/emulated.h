@@ -15,9 +15,10 @@
 typedef struct emulated {
     const emulated_config *config;
     unsigned splits;
-    bool spread;  /* by shares of equal size: not each item has so many */
-    bool changes; /* it is compiled with the steps (score.h) of the problems that it gets; false:
-                     without any, and refuses problems that have some */
+    bool spread;   /* by shares of equal size: not each item has so many */
+    bool changes;  /* it is compiled with the steps (score.h) of the problems that it gets; false:
+                      without any, and refuses problems that have some */
+    int64_t ahead; /* keys that lengths count and that are not there */
     heed_problem problem;
     unsigned runs;
     uint64_t conflicts; /* of all runs */
@@ -28,9 +29,9 @@ typedef struct emulated {
     char worst[EMULATOR_TEXT_SIZE];
 } emulated;
 
-/* emulated_subject() returns @it, whose first three members are set, as a subject. It is launched
- * on an imaginary device, with what its splits leave merged both ways, by the last block and by a
- * second kernel, which must agree. */
+/* emulated_subject() returns @it, whose members before its problem are set, as a subject. It is
+ * launched on an imaginary device, with what its splits leave merged both ways, by the last block
+ * and by a second kernel, which must agree. */
 lab_subject emulated_subject(emulated *it);
 
 /* emulated_needs() fills in what any kernel here needs: no workspace; and that nobody knows how

@@ -59,6 +59,6 @@ times = [float(subprocess.check_output([sys.executable, "-c", script, sys.argv[1
 print(f"import heed takes {1e3 * min(times):.1f} ms")
 assert min(times) < 0.05, times
 END
-for test in test_attention test_calls test_docs; do
+for test in test_attention test_caches test_objects test_calls test_docs; do
     "$work/clean/bin/python" -B "tests/python/$test.py"
 done

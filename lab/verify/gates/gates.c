@@ -50,6 +50,8 @@ static const lab_gate table[LAB_GATES] = {
     { "sinks", "a sink scales O by sigmoid(LSE - sink), and adds itself to the LSE", true,
       lab_gate_sinks },
     { "neutral", "a bias and slopes of 0 change nothing", true, lab_gate_neutral },
+    { "prefixed", "a prefix equals keys that each batch element has for itself", true,
+      lab_gate_prefixed },
 };
 
 const lab_gate *lab_gate_at(size_t index)

@@ -33,7 +33,7 @@ typedef struct lab_gate {
 } lab_gate;
 
 /* The number of gates. */
-#define LAB_GATES 24
+#define LAB_GATES 25
 
 /* lab_gate_at() returns the @index-th gate; NULL past the last. The first says whether the kernel
  * ran at all; if it did not, the others cannot be asked. */
@@ -129,5 +129,6 @@ void lab_gate_spelled(const lab_check *check, lab_verdict *verdict); /* gates_op
 void lab_gate_shown(const lab_check *check, lab_verdict *verdict);
 void lab_gate_sinks(const lab_check *check, lab_verdict *verdict);
 void lab_gate_neutral(const lab_check *check, lab_verdict *verdict);
+void lab_gate_prefixed(const lab_check *check, lab_verdict *verdict);
 
 #endif /* LAB_GATES_H */

@@ -225,6 +225,8 @@ static spelling spell(const heed_problem *problem)
     for (int role = 0; role < LAB_ARRAYS; role++)
         it.array[role] = -1;
     it.problem.softcap = 0;
+    if (problem->prefix) /* with which there are no expressions */
+        it.problem.prefix = it.problem.pages = 0;
     it.problem.bias = it.problem.slopes = it.problem.starts = it.problem.shown = (heed_operand){
         0
     };
@@ -443,4 +445,29 @@ void lab_gate_neutral(const lab_check *check, lab_verdict *verdict)
         lab_judge_worst(verdict, problem, &worst, "difference");
     }
     lab_variants_destroy(pair, 2);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Prefixed                                                                                       */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Pages are as many as there are then, and new keys those that belong where lengths say. */
+void lab_gate_prefixed(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    heed_problem other = *problem;
+    lab_variant apart = { .memo = LAB_MEMO_NONE };
+    if (problem->prefix == 0) {
+        lab_verdict_skip(verdict, "there is no prefix");
+        return;
+    }
+    lab_trace_step(check->trace, "with a prefix for each batch element");
+    other.prefix = other.pages = 0;
+    heed_status status = take_values(&apart.values, &other, check->values);
+    if (lab_variants_run(check, &apart, 1, status, verdict)) {
+        lab_worst worst = { 0 };
+        add_differences(&worst, check, &apart.run, check->expect);
+        lab_judge_worst(verdict, problem, &worst, "difference");
+    }
+    lab_variants_destroy(&apart, 1);
 }

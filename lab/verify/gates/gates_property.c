@@ -130,6 +130,8 @@ static const char *order_of_keys(const heed_problem *problem)
 {
     if (problem->slopes.type)
         return "slopes tell keys by their number";
+    if (problem->prefix)
+        return "a prefix tells keys by their number";
     if (problem->starts.type)
         return "starts tell keys by their number";
     if (lab_packed(problem))

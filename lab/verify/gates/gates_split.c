@@ -42,7 +42,9 @@ static int64_t split_window(const heed_problem *whole, heed_problem half[2])
 static int64_t split(const heed_problem *whole, heed_problem half[2])
 {
     int64_t keys = whole->seq_k, queries = whole->seq_q, at = keys / 2;
-    half[0] = half[1] = lab_without_pages(whole);
+    half[0] = lab_without_pages(whole);
+    half[0].prefix = 0;
+    half[1] = half[0];
     half[1].sinks = (heed_operand){ 0 }; /* they count once */
     if (lab_packed(whole) || whole->append || whole->score[0] || whole->visible[0])
         return 0; /* which may tell keys by their number */

@@ -15,7 +15,7 @@
 static const lab_mutant *const tables[] = {
     lab_mutants_keys,    lab_mutants_logits, lab_mutants_operands, lab_mutants_append,
     lab_mutants_softmax, lab_mutants_output, lab_mutants_memory,   lab_mutants_rows,
-    lab_mutants_values,  lab_mutants_cheats,
+    lab_mutants_values,  lab_mutants_cheats, lab_mutants_prefix,
 };
 
 /* Problems for controls: tails, groups, masks, empty rows, gaps, other orders, and what permits
@@ -42,6 +42,7 @@ static const char *const scenes[] = {
     "b3 h4/2 s5/40 d8 f16 lengths causal=br paged=8/20",
     "b3 h4/2 s9/20 d8 f16 varlen=17/40 causal=br",
     "b3 h4/2 s5/40 d8 f16 lengths causal=br append=3 rotary=6 paged=8/20",
+    "b3 h4/2 s5/40 d8 f16 lengths causal=br prefix=16 paged=8/11",
     ("b2 h2 s20 d8 f32 chunk=6 array=doc:i32:2x20 score=s-0.5*abs(p-k)/(1+head) "
      "visible=doc[batch,k]==doc[batch,q]||k%3==0"),
 };

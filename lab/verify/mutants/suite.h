@@ -88,6 +88,7 @@ extern const lab_mutant lab_mutants_logits[];   /* their logits */
 extern const lab_mutant lab_mutants_softmax[];  /* the softmax of them */
 extern const lab_mutant lab_mutants_operands[]; /* operands, softcap, expressions, windows */
 extern const lab_mutant lab_mutants_append[];   /* new keys and values */
+extern const lab_mutant lab_mutants_prefix[];   /* keys that batch elements have in common */
 extern const lab_mutant lab_mutants_output[];   /* the weighted sum, and what is stored of it */
 extern const lab_mutant lab_mutants_memory[];   /* what is read and written, and where */
 extern const lab_mutant lab_mutants_rows[];     /* some rows among many; problems among many */

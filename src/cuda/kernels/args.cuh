@@ -48,10 +48,11 @@ typedef struct heed_cuda_changes {
     long long start_stride;
     const int *lengths; /* of batch elements, so far apart */
     long long length_stride;
+    long long ahead;  /* keys that those count and that are not here */
     const int *table; /* of pages; of batch elements, so far apart; */
     long long table_stride;
-    heed_cuda_divisor page; /* keys of one, */
-    unsigned pages;         /* and how many K and V have */
+    heed_cuda_divisor page;          /* keys of one, */
+    unsigned pages;                  /* and how many K and V have */
     const int *cu_q;                 /* cumulative lengths of packed queries, */
     const int *cu_k;                 /* and keys: */
     unsigned cu_q_words, cu_k_words; /* words of each, the lower one first */

@@ -19,8 +19,8 @@
 /* Are keys beyond a length like those that do not exist? Else their values are cleaned. */
 #define KNOWS_LENGTH (HEED_PAGED || HEED_PACKED_K || (WIDE && HEED_LENGTHS))
 
-/* No functions for what follows of a walk (attn_mma.cu), or other code would come of it where a
- * term is zero. So many keys of the batch element exist. */
+/* No functions for what follows of a walk (mma_pipeline.cuh), or other code would come of it where
+ * a term is zero. So many keys of the batch element exist. */
 #if KNOWS_LENGTH && !HEED_PAGED
 #define KEY_COUNT(walk) ((walk)->length)
 #else

@@ -174,7 +174,8 @@ HEED_DEVICE i64 batch_length(const heed_cuda_args *args, u32 batch)
     (void)batch;
 #if HEED_LENGTHS
     const heed_cuda_changes *changes = &args->changes;
-    length = (i32)ptx_ld_operand_4(changes->lengths + batch * changes->length_stride);
+    length = (i32)ptx_ld_operand_4(changes->lengths + batch * changes->length_stride) -
+             changes->ahead;
 #endif
 #if HEED_PACKED_K
     u32 packed = first_key(args, batch + 1) - first_key(args, batch);

@@ -30,7 +30,6 @@
  *                 way while other work goes on; with STEP_PAIRS
  *     STEP_SEEN   steps hide no key of the tile from any row of the block
  *     STEP_FAR    what rises evenly with the key is in the base as it is at the lane's first key
- *     STEP_SMALL  scores are small beside the softcap: under STEPS_CAP, see is_small()
  *
  * Here is what the printed steps call.
  *
@@ -71,7 +70,6 @@
 #define STEP_PAIRS 1
 #define STEP_AHEAD 2
 #define STEP_FAR 4
-#define STEP_SMALL 16
 #define STEP_SEEN (HEED_LISTS ? 8 : 0)
 
 #define LOG2_E 1.44269504088896f
@@ -95,20 +93,6 @@ HEED_DEVICE float step_max(float a, float b)
 HEED_DEVICE float step_tanh(float x)
 {
     return ptx_fma(ptx_rcp(ptx_ex2(x * (2.0f * LOG2_E)) + 1.0f), -2.0f, 1.0f);
-}
-
-/* Half of tanh(y), of z = y 2 log2(e), for |y| <= 0.6: an odd polynomial of the least relative
- * error, 2^-23.7 (Remez's algorithm); with roundings that of X tanh(y) is below 2 X 2^-24. Two
- * special functions, as step_tanh() has, take as long as 16 multiplications. */
-#define HALF_TANH_MAX 1.7312f
-HEED_DEVICE float step_half_tanh(float z)
-{
-    float u = z * z, p = 0x1.2bab40p-21f;
-    p = ptx_fma(p, u, -0x1.067cbcp-16f);
-    p = ptx_fma(p, u, 0x1.5cec92p-12f);
-    p = ptx_fma(p, u, -0x1.c6acfap-8f);
-    p = ptx_fma(p, u, 0x1.62e42ep-3f);
-    return z * p;
 }
 
 /* @x, or -@x where @by is negative. */

@@ -150,40 +150,21 @@ HEED_DEVICE void modify_row_so(const heed_cuda_args *args, const score_row *row,
     }
 }
 
-/* The same, with STEP_FAR only where that is right. */
-HEED_DEVICE void modify_row_at(const heed_cuda_args *args, const score_row *row,
-                               const score_tile *at, float s[ROWS16][KEYS8][4], float *base, int i,
-                               const int whole, const int how)
-{
-    if (STEPS_RISE && how & STEP_FAR && !is_near(at))
-        modify_row_so(args, row, at, s, base, i, whole, how);
-    else
-        modify_row_so(args, row, at, s, base, i, whole, how & ~STEP_FAR);
-}
-
-/* May all of the lane's scores of the row be changed with STEP_SMALL? */
-HEED_DEVICE int is_small(const heed_cuda_args *args, float s[ROWS16][KEYS8][4], int i)
-{
-    float largest = 0;
-    HEED_UNROLL
-    for (int j = 0; j < 2 * KEYS8; j++)
-        largest = ptx_max(largest, ptx_abs(s[i / 2][j / 2][i % 2 * 2 + j % 2]));
-    return largest * ptx_abs(args->changes.stretch) <= HALF_TANH_MAX;
-}
-
 #endif
 
-/* The same, with STEP_SMALL where that is right. */
+/* The same, with STEP_FAR only where that is right. */
 HEED_DEVICE void modify_row(const heed_cuda_args *args, const lane_rows *own, const tile_rows *rows,
                             float s[ROWS16][KEYS8][4], tile_bases *bases, int i, const int whole,
                             const int how)
 {
 #if HEED_MODIFIES || HEED_HIDES
+    const score_row *row = &own->of[i];
+    const score_tile *at = &rows->at[i];
     float *base = &bases->of[i / 2][i % 2];
-    if (STEPS_CAP && is_small(args, s, i))
-        modify_row_at(args, &own->of[i], &rows->at[i], s, base, i, whole, how | STEP_SMALL);
+    if (STEPS_RISE && how & STEP_FAR && !is_near(at))
+        modify_row_so(args, row, at, s, base, i, whole, how);
     else
-        modify_row_at(args, &own->of[i], &rows->at[i], s, base, i, whole, how);
+        modify_row_so(args, row, at, s, base, i, whole, how & ~STEP_FAR);
 #else
     (void)args;
     (void)own;

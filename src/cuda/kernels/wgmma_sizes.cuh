@@ -5,8 +5,7 @@
 #ifndef HEED_WGMMA_SIZES_CUH
 #define HEED_WGMMA_SIZES_CUH
 
-#include "ablate.cuh"
-#include "types.cuh"
+#include "panels.cuh"
 
 /* Threads: HEED_ROW_GROUPS * HEED_KEY_GROUPS warpgroups that compute, then one that loads. */
 #define GROUP_ROWS 64
@@ -45,23 +44,9 @@
 #define CONSUMER_REGISTERS \
     (RESIDENT > 1 ? 104 : CONSUMERS == 2 ? (FEW_LEFT ? 232 : 240) : CONSUMERS == 3 ? 160 : 112)
 
-/* Tiles lie in shared memory as panels of 64 columns, 128 bytes, one after another, swizzled; in
- * builds that are worse on purpose as panels of 16 columns, or of 8, which nothing swizzles, and so
- * rows of tensors are loaded in pieces of 32 or 16 bytes. */
-#if HEED_ABLATE == ABLATE_STRIDED
-#define PANEL_COLUMNS 16
-#elif HEED_ABLATE == ABLATE_UNSWIZZLED
-#define PANEL_COLUMNS 8
-#else
-#define PANEL_COLUMNS 64
-#endif
-#define PANEL_ROW (2 * PANEL_COLUMNS)
-#define PANEL_CHUNKS (PANEL_COLUMNS / 8) /* of 16 bytes, in a row */
 #define QK_PANELS ((HEED_DIM_QK + 63) / 64 * (64 / PANEL_COLUMNS))
 #define V_PANELS ((HEED_DIM_V + 63) / 64 * (64 / PANEL_COLUMNS))
 
-/* The number that the place of a chunk in its row of a panel is XORed with. */
-#define PANEL_TURN(row) ((row) / (128 / PANEL_ROW) % PANEL_CHUNKS)
 #define O_PANELS (QK_PANELS > V_PANELS ? QK_PANELS : V_PANELS)
 
 /* Columns of V that are computed: what the instruction has. */

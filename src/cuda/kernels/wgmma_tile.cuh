@@ -10,22 +10,6 @@
 
 #include "softmax.cuh"
 
-/* Descriptors of panels in shared memory, whose rows of 128 bytes are swizzled: 8 of them are 1024
- * bytes, @stride, and @leading bytes are from one panel to the next where the instruction looks at
- * several. Fields count 16 bytes. The lower half has the address, to which others in the same
- * panels may be added; */
-HEED_DEVICE u32 describe(u32 smem, u32 leading)
-{
-    return (smem & 0x3ffff) / 16 | leading / 16 << 16;
-}
-
-/* the upper half is always the same. */
-HEED_DEVICE u64 descriptor(u32 lower, u32 bytes, const u32 stride)
-{
-    const u64 swizzle = PANEL_COLUMNS == 64 ? 1u << 30 : PANEL_COLUMNS == 16 ? 3u << 30 : 0;
-    return (stride / 16 | swizzle) << 32 | (lower + bytes / 16);
-}
-
 /* One step of scores: d = a b of the right width, plus d if @add. */
 HEED_DEVICE void score_step(float *d, u64 a, u64 b, int add)
 {

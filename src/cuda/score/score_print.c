@@ -12,7 +12,7 @@
  *    exponential to scale, as it is without any steps; the terms are brought into that unit. The
  *    core is the score, in the unit of products, or a softcap, a product, or any other step.
  *  - A softcap X tanh(y) is X - 2 X / (1 + e^2y): the unit 2 X is left to the exponential, and the
- *    X before the minus to the row. Of scores that are small beside X it is a polynomial.
+ *    X before the minus to the row.
  *  - All that a row's logits in a tile have in common is the tile's base, which is taken off the
  *    row's maximum, and costs nothing for each score. Of a term that rises evenly with the key the
  *    base has the value at the lane's first key, where that is large; so the key's own part is one
@@ -28,13 +28,6 @@
 
 #define NEAR 3 /* so many tiles from zero a rising number is near it */
 
-/* Is the core a softcap of the score as it comes? */
-static bool caps_products(const heed_score *p)
-{
-    return p->capped && heed_score_step(p, p->core)->op == HEED_OP_SCORE &&
-           heed_score_moderate(&p->problem);
-}
-
 static void print_macros(const heed_score *p)
 {
     bool reads = false, rises = false;
@@ -47,10 +40,8 @@ static void print_macros(const heed_score *p)
     }
     for (int i = 0; i < p->term_count; i++)
         rises = rises || heed_score_factors_of(p, p->terms[i].step).rises;
-    PRINT(p,
-          "#define STEPS_READ_AHEAD %d\n#define STEPS_RISE %d\n#define STEPS_PACKED %d\n"
-          "#define STEPS_CAP %d\n\n",
-          reads, rises, packed, caps_products(p));
+    PRINT(p, "#define STEPS_READ_AHEAD %d\n#define STEPS_RISE %d\n#define STEPS_PACKED %d\n\n",
+          reads, rises, packed);
 }
 
 static void print_fields(const heed_score *p)
@@ -231,9 +222,7 @@ static void print_base(const heed_score *p)
           "                          const score_tile *at, const int how)\n{\n"
           "    float base = %s;\n"
           "    (void)args;\n    (void)row;\n    (void)at;\n    (void)how;\n",
-          caps_products(p) ? "how & STEP_SMALL ? 0.0f : 0.5f"
-          : p->capped      ? "0.5f"
-                           : "0.0f");
+          p->capped ? "0.5f" : "0.0f");
     for (int i = 0; i < p->term_count; i++) {
         heed_score_factors f = heed_score_factors_of(p, p->terms[i].step);
         char sign = p->terms[i].less ? '-' : '+';
@@ -261,20 +250,20 @@ static void print_head(const heed_score *p, const char *what)
 /* The core, in its unit. */
 static void print_core(const heed_score *p, bool done[HEED_STEPS_MAX])
 {
+    bool score = p->core >= 0 && heed_score_step(p, p->core)->op == HEED_OP_SCORE;
     if (p->core < 0 || p->products)
         return;
-    if (caps_products(p)) {
-        PRINT(p, "    score = score * args->changes.stretch;\n"
-                 "    score = how & STEP_SMALL ? step_half_tanh(score)\n"
-                 "                             : ptx_rcp(-1.0f - ptx_ex2(score));\n");
-        return;
-    }
-    heed_score_print_of_key(p, p->core, done);
+    if (!p->capped || !score || !heed_score_moderate(&p->problem))
+        heed_score_print_of_key(p, p->core, done);
     PRINT(p, p->capped ? "    score = ptx_rcp(-1.0f - ptx_ex2(" : "    score = ");
-    heed_score_print_value(p, p->core, false);
-    if (p->capped) {
-        PRINT(p, " * ");
-        heed_score_print_float(p, (float)p->stretch);
+    if (p->capped && score && heed_score_moderate(&p->problem)) {
+        PRINT(p, "score * args->changes.stretch");
+    } else {
+        heed_score_print_value(p, p->core, false);
+        if (p->capped) {
+            PRINT(p, " * ");
+            heed_score_print_float(p, (float)p->stretch);
+        }
     }
     PRINT(p, p->capped ? "));\n" : ";\n");
 }

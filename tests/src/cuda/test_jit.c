@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "cuda/append.h"
+#include "cuda/prefix.h"
 #include "cuda/sources.h"
 #include "jit_scene.h"
 #include "scratch.h"
@@ -110,6 +111,27 @@ static void test_what_appends_compiles(void **state)
                                    .arch = archs[i % 2] };
         if (heed_jit_build(&build, &cubin) != HEED_OK)
             fail_msg("%s: %s", spec, heed_message());
+        if (!cubin.ptx)
+            assert_non_null(strstr(cubin.log, "0 bytes spill stores"));
+        heed_cubin_free(&cubin);
+    }
+}
+
+/* merge.cu, for every type. */
+static void test_what_merges_compiles(void **state)
+{
+    static const int archs[] = { 80, 90 };
+    jit_scene_compiler();
+    for (int i = 0; i < 2 * HEED_TYPE_COUNT; i++) {
+        heed_define defines[HEED_MERGE_DEFINES];
+        heed_cubin cubin;
+        const heed_build build = { .source = "merge.cu",
+                                   .defines = defines,
+                                   .define_count = heed_cuda_merge_defines((heed_type)(i / 2),
+                                                                           defines),
+                                   .arch = archs[i % 2] };
+        if (heed_jit_build(&build, &cubin) != HEED_OK)
+            fail_msg("%s", heed_message());
         if (!cubin.ptx)
             assert_non_null(strstr(cubin.log, "0 bytes spill stores"));
         heed_cubin_free(&cubin);
@@ -438,6 +460,7 @@ int main(void)
         JIT_TEST(test_every_device_source_is_carried),
         JIT_TEST(test_each_architecture_gets_its_code),
         JIT_TEST(test_what_appends_compiles),
+        JIT_TEST(test_what_merges_compiles),
         JIT_TEST(test_the_second_time_is_cached),
         JIT_TEST(test_a_fresh_build_is_compiled_each_time),
         JIT_TEST(test_everything_is_part_of_the_key),

@@ -391,6 +391,7 @@ static void test_every_field_tells_problems_apart(void **state)
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 starts",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 shown=bits",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 lengths",
+        "b2 h4/2 s5/7 d3/6 f16 causal=br scale=0.5 prefix=2",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 lengths append=2",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 lengths append=2 v_new=84:12:7",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 lengths append=2 rotary=2",

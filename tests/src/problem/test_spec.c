@@ -165,6 +165,15 @@ static void random_append(source *s, heed_problem *p)
     p->rotary_cos.along = p->rotary_sin.along = HEED_ALONG_POSITION;
 }
 
+/* Keys that batch elements have in common, as far as a problem may have some. */
+static void random_prefix(source *s, heed_problem *p)
+{
+    heed_problem with = *p;
+    with.prefix = 1 + below(s, p->seq_k);
+    if (heed_problem_check(&with) == HEED_OK)
+        *p = with;
+}
+
 static heed_problem random_problem(source *s)
 {
     heed_problem p = { .size = sizeof p,
@@ -196,6 +205,8 @@ static heed_problem random_problem(source *s)
     }
     if (below(s, 4) == 0)
         random_append(s, &p);
+    if (below(s, 4) == 0)
+        random_prefix(s, &p);
     return p;
 }
 

@@ -1,0 +1,94 @@
+/*
+ * prefix.c - kernels that take keys which batch elements have in common for others, or merge
+ * wrongly
+ */
+#include "lab/verify/mutants/steps.h"
+
+/* Adds @more to the logits of the prefix. */
+static void weigh_prefix(mutant_row *r, float more)
+{
+    mutant_logits(r);
+    for (int64_t j = r->first; j < r->problem->prefix; j++)
+        r->s[j - r->first] += more;
+    mutant_finish(r);
+}
+
+static void counted_twice(mutant_row *r)
+{
+    weigh_prefix(r, 0.69314718F);
+}
+
+static void left_out(mutant_row *r)
+{
+    weigh_prefix(r, -INFINITY);
+}
+
+/* The mean of both results, whatever they weigh; the LSE is right. */
+static void merged_alike(mutant_row *r)
+{
+    const int64_t prefix = r->problem->prefix, dim = r->problem->dim_v;
+    mutant_row part[2];
+    mutant_plain_row(r);
+    const float lse = r->lse;
+    mutant_part(r, &part[0], 0, prefix);
+    mutant_part(r, &part[1], prefix, r->keys);
+    for (int64_t c = 0; c < dim; c++)
+        r->o[c] = (part[0].o[c] + part[1].o[c]) / 2;
+    r->lse = lse;
+}
+
+/* Each batch element has keys of its own there. */
+static void own_keys(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.prefix = 0;
+    mutant_plain(&other, buffers);
+}
+
+/* Lengths count what is behind the prefix alone, so that it is there once more. */
+static void lengths_from_prefix(const heed_problem *problem, const heed_buffers *buffers)
+{
+    const lab_view view = lab_view_of(problem, LAB_LENGTHS);
+    heed_buffers other = *buffers;
+    int32_t *lengths = malloc(lab_view_bytes(&view));
+    if (!lengths)
+        return;
+    for (int64_t b = 0; b < view.batch; b++) {
+        const int64_t at = lab_view_at(&view, b, 0, 0);
+        const int64_t more = ((const int32_t *)buffers->lengths)[at] + problem->prefix;
+        lengths[at] = (int32_t)(more < problem->seq_k ? more : problem->seq_k);
+    }
+    other.lengths = lengths;
+    mutant_plain(problem, &other);
+    free(lengths);
+}
+
+/* Right with a prefix; without one the last batch element's keys are those of the first. */
+static void first_for_last(mutant_row *r)
+{
+    if (r->problem->prefix == 0 && r->kv_batch == r->problem->batch - 1)
+        r->kv_batch = 0;
+    mutant_plain_row(r);
+}
+
+#define SPEC "b3 h4/2 s3/40 d16 f32 causal=br prefix=16"
+#define PACKED "b3 h4/2 s9/40 d16 f32 varlen=17/0 prefix=16"
+#define PAGED "b3 h4/2 s2/40 d8 f16 lengths causal=br prefix=16 paged=8/11"
+
+/* clang-format off */
+const lab_mutant lab_mutants_prefix[] = {
+    { .name = "prefix-twice", .does = "counts the prefix twice", .behaviour = { .row = counted_twice },
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "prefix-dropped", .does = "leaves the prefix out", .behaviour = { .row = left_out },
+      .spec = PAGED, .inputs = "normal", .gate = "error" },
+    { .name = "prefix-merged-alike", .does = "merges prefix and rest without weights", .behaviour = { .row = merged_alike },
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "prefix-own", .does = "reads a prefix of each batch element's own", .behaviour = { .run = own_keys },
+      .spec = SPEC, .inputs = "normal", .gate = "finite" },
+    { .name = "prefix-lengths", .does = "takes lengths for those of the rest", .behaviour = { .run = lengths_from_prefix },
+      .spec = PAGED, .inputs = "normal", .gate = "error" },
+    { .name = "right-with-prefix", .does = "takes keys of the first batch element for the last one, but with a prefix",
+      .behaviour = { .row = first_for_last }, .spec = PACKED, .inputs = "normal", .gate = "prefixed" },
+    { .name = NULL },
+};
+/* clang-format on */

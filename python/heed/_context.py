@@ -1,0 +1,156 @@
+"""Contexts: devices, and the wisdom of planning there."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from ctypes import byref, c_size_t, c_void_p, sizeof
+from types import TracebackType
+from typing import TYPE_CHECKING, Dict, Optional, Tuple, Type
+
+from . import _library as c
+from . import _values
+from ._errors import InvalidError
+from ._library import check, library, text_of
+
+if TYPE_CHECKING:
+    from ._plan import Plan
+
+
+def destroy(kind: str, pointer: int, owner: int) -> None:
+    """Free a context or a plan, but not a parent's in its child."""
+    if os.getpid() == owner:
+        getattr(library, f"heed_{kind}_destroy")(pointer)
+
+
+class Context:
+    """A device with its threads, and the wisdom that planning has learned there.
+
+    Args:
+        device: "cpu", "cuda" or "cuda:N"; None: the environment's HEED_DEVICE, else "cpu".
+        threads: of a CPU, 1 to 1024; 0: as many as this process has CPUs.
+        cpu: best CPU features to use ("scalar", "avx2", "avx512", "avx512bf16"); None: the
+            environment's HEED_CPU, else all.
+
+    Raises:
+        InvalidError: a bad argument.
+        DeviceError: there is no such device, driver or compiler.
+
+    A context may be used by many threads at once, and as a context manager.
+    """
+
+    def __init__(
+        self, device: Optional[str] = None, *, threads: int = 0, cpu: Optional[str] = None
+    ) -> None:
+        options = c.Options(
+            size=sizeof(c.Options),
+            threads=_values.integer("threads", threads),
+            device=_values.text_or_none("device", device),
+            cpu=_values.text_or_none("cpu", cpu),
+        )
+        pointer = c_void_p()
+        check(library.heed_context_create(byref(pointer), byref(options)))
+        assert pointer.value is not None
+        self._pointer: Optional[int] = pointer.value
+        self._plans: "weakref.WeakSet[Plan]" = weakref.WeakSet()
+        self._finish = weakref.finalize(self, destroy, "context", pointer.value, os.getpid())
+
+    def _open(self) -> int:
+        if self._pointer is None:
+            raise InvalidError("context: it is closed")
+        return self._pointer
+
+    def close(self) -> None:
+        """End its threads and free it, and the plans that were made on it."""
+        for plan in list(self._plans):
+            plan.close()
+        self._pointer = None
+        self._finish()
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    @property
+    def backend(self) -> str:
+        """ "cpu" or "cuda" """
+        return str(library.heed_context_backend(self._open()).decode())
+
+    @property
+    def device(self) -> str:
+        """The name of the device, such as "NVIDIA H200"."""
+        return str(library.heed_context_device(self._open()).decode())
+
+    @property
+    def cpu(self) -> str:
+        """CPU features in use, such as "avx2"."""
+        return str(library.heed_context_cpu(self._open()).decode())
+
+    @property
+    def threads(self) -> int:
+        """How many threads a plan uses at most."""
+        return int(library.heed_context_threads(self._open()))
+
+    def __repr__(self) -> str:
+        if self._pointer is None:
+            return "<heed.Context, closed>"
+        return f"<heed.Context on {self.device}>"
+
+    # ---- Wisdom
+
+    def export_wisdom(self) -> str:
+        """All wisdom of the context as text."""
+        return text_of(library.heed_wisdom_export, self._open())
+
+    def import_wisdom(self, text: str) -> Tuple[int, int]:
+        """Add lines of wisdom. Returns how many were taken and how many skipped, as lines of other
+        machines are.
+
+        Raises:
+            CorruptError: the text is no wisdom; nothing was added.
+        """
+        taken, skipped = c_size_t(), c_size_t()
+        lines = _values.text("text", text)
+        check(library.heed_wisdom_import(self._open(), lines, byref(taken), byref(skipped)))
+        return taken.value, skipped.value
+
+    def load_wisdom(self, path: "os.PathLike[str] | str") -> Tuple[int, int]:
+        """The same from a file."""
+        taken, skipped = c_size_t(), c_size_t()
+        name = _values.path(path)
+        check(library.heed_wisdom_load(self._open(), name, byref(taken), byref(skipped)))
+        return taken.value, skipped.value
+
+    def save_wisdom(self, path: "os.PathLike[str] | str") -> None:
+        """Write all wisdom to a file, which is replaced as a whole."""
+        check(library.heed_wisdom_save(self._open(), _values.path(path)))
+
+    def forget_wisdom(self) -> None:
+        """Drop all wisdom."""
+        library.heed_wisdom_forget(self._open())
+
+
+_contexts: Dict[Tuple[str, int], Context] = {}
+_contexts_lock = threading.Lock()
+
+
+def context_of(device: str) -> Context:
+    """The context of this process for a device, made when it is first asked for. A child process
+    makes its own."""
+    key = (device, os.getpid())
+    found = _contexts.get(key)
+    if found is not None and found._pointer is not None:
+        return found
+    with _contexts_lock:
+        found = _contexts.get(key)
+        if found is None or found._pointer is None:
+            found = _contexts[key] = Context(device)
+        return found

@@ -1,0 +1,88 @@
+/*
+ * prefix.c - attention over a prefix and over the rest merged, on a CPU
+ */
+#include "../prefix.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+#include "cpu.h"
+
+/* Elements that a thread merges sooner than another one wakes up. */
+#define ELEMENTS_MIN ((int64_t)1 << 15)
+
+typedef struct merge_job {
+    const heed_merge *merge;
+    const heed_merged *at;
+    int64_t rows; /* of all heads each */
+    int64_t step; /* rows that a thread takes at a time */
+    atomic_llong next;
+} merge_job;
+
+static int64_t offset(const heed_strides *s, int64_t batch, int64_t seq, int64_t head)
+{
+    return batch * s->batch + seq * s->seq + head * s->head;
+}
+
+/* Finds the weights of both parts, each of which is normalized; returns the LSE of all. */
+static float weigh(float rest, float part, float weight[2])
+{
+    const double top = rest > part || isnan(rest) ? rest : part;
+    double w[] = { rest, part }, sum = 0;
+    for (int i = 0; i < 2; i++) {
+        w[i] = w[i] == -INFINITY ? 0 : exp(w[i] - top);
+        sum += w[i];
+    }
+    for (int i = 0; i < 2; i++)
+        weight[i] = sum == 0 ? 0 : (float)(w[i] / sum);
+    return (float)(top + log(sum));
+}
+
+static void merge_vector(const merge_job *job, int64_t batch, int64_t seq, int64_t head)
+{
+    const heed_merge *m = job->merge;
+    const int64_t element = (int64_t)heed_type_size(m->type);
+    const int64_t lse = offset(&m->lse, batch, seq, head);
+    char *o = (char *)job->at->o + offset(&m->o, batch, seq, head) * element;
+    const char *part = (const char *)job->at->part + offset(&m->part, batch, seq, head) * element;
+    float a[HEED_DIM_MAX], b[HEED_DIM_MAX], weight[2];
+    const float all = weigh(job->at->rest_lse[lse],
+                            job->at->part_lse[offset(&m->part_lse, batch, seq, head)], weight);
+    heed_load_row(a, o, m->dim, m->type);
+    heed_load_row(b, part, m->dim, m->type);
+    for (int64_t c = 0; c < m->dim; c++)
+        a[c] = weight[0] * a[c] + weight[1] * b[c];
+    heed_store_row(o, a, m->dim, m->type);
+    if (job->at->lse)
+        job->at->lse[lse] = all;
+}
+
+static void merge_rows(void *data, int index)
+{
+    merge_job *job = data;
+    const heed_merge *m = job->merge;
+    (void)index;
+    for (;;) {
+        const int64_t first = atomic_fetch_add_explicit(&job->next, job->step,
+                                                        memory_order_relaxed);
+        if (first >= job->rows)
+            return;
+        for (int64_t r = first; r < heed_min(first + job->step, job->rows); r++)
+            for (int64_t h = 0; h < m->heads; h++)
+                merge_vector(job, r / m->seq, r % m->seq, h);
+    }
+}
+
+void heed_prefix_on_cpu(const heed_plan *plan, const heed_buffers *buffers, const heed_merged *at)
+{
+    const heed_problem *p = &plan->problem;
+    const heed_merge *m = &plan->prefix->merge;
+    merge_job job = { .merge = m, .at = at, .rows = m->batch * m->seq };
+    if (p->tokens_q > 0)
+        job.rows = heed_job_cumulative(buffers->cu_seqlens_q, p->cu_seqlens_q.type, p->batch);
+    job.step = heed_div_up(ELEMENTS_MIN, m->heads * m->dim);
+    const int64_t pieces = heed_div_up(job.rows, job.step);
+    const int threads = (int)heed_min(pieces, plan->context->machine.threads);
+    if (threads > 0)
+        heed_pool_run(plan->context->pool, merge_rows, &job, threads);
+}

@@ -1,0 +1,78 @@
+/*
+ * attn_mla.cu - few queries of many heads that share keys, with the asynchronous tensor cores of
+ * compute capability 9.0, where V is the first columns of K
+ *
+ * So is the decoding of DeepSeek's absorbed latent attention: head dims 576 and 512, up to 128
+ * query heads on one key/value head. A block takes 64 rows and a range of keys; heed_combine merges
+ * the ranges. Q stays in shared memory beside two tiles of 64 keys, each loaded once for scores and
+ * values. The sums of 64 rows and 512 columns are twice the registers of a warpgroup, so two of
+ * them have a half of the columns each (mla_walk.cuh says how they share the tiles), and a third
+ * one loads (mla_load.cuh). mla_store.cuh has the end of a block.
+ *
+ * Compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
+ * (HEED_DIM_QK, HEED_DIM_V).
+ *
+ * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh, and so are those
+ * under a mask whose results are not finite.
+ *
+ * docs/kernels/attn_mla.md has the log.
+ */
+#include "mla_load.cuh"
+#include "mla_store.cuh"
+#include "mla_walk.cuh"
+
+/* The two warpgroups that compute. Where they are is found anew behind the tiles, so that no
+ * registers keep it until there. */
+HEED_DEVICE void compute(const heed_cuda_args *args)
+{
+    walk w;
+    state st;
+    ptx_griddepcontrol_wait();
+    w.args = args;
+    find_thread(&w.at);
+    find_place(args, &w.at);
+    w.q = ptx_shfl_idx_u32(describe(ptx_shared_base(), 0), 0);
+    w.cleaned = cleaned_tile(&w.at);
+    clear(&st);
+    load_q(args, &w.at);
+    if (w.at.half == 0)
+        walk_even(&w, &st);
+    else
+        walk_odd(&w, &st);
+    place at;
+    find_thread(&at);
+    find_place(args, &at);
+    store(args, &at, &st);
+}
+
+/* The first thread of those that load makes the barriers. */
+HEED_DEVICE void make_barriers(const heed_cuda_mapped_args *m)
+{
+    ptx_prefetch_map(&m->k);
+    for (u32 stage = 0; stage < STAGES; stage++) {
+        for (u32 panel = 0; panel < PANELS; panel++)
+            ptx_mbarrier_init(full_barrier(stage, panel), 1);
+        for (u32 part = 0; part < PARTS; part++)
+            ptx_mbarrier_init(empty_barrier(stage, part), readers_of(stage, part));
+    }
+    for (u32 part = 0; part < PARTS; part++)
+        ptx_mbarrier_init(begun_barrier(part), 1);
+    for (u32 panel = 0; panel < PANELS; panel++)
+        ptx_mbarrier_init(clean_barrier(panel), 32);
+    ptx_fence_mbarrier_init();
+}
+
+HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
+{
+    u32 loads = ptx_thread() >= CONSUMER_THREADS;
+    if (ptx_thread() == CONSUMER_THREADS)
+        make_barriers(&args);
+    ptx_barrier();
+    if (loads) {
+        ptx_setmaxnreg_dec(LOADER_REGISTERS);
+        load(&args);
+    } else {
+        ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
+        compute(&args.args);
+    }
+}

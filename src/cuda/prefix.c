@@ -1,0 +1,172 @@
+/*
+ * prefix.c - attention over a prefix and over the rest merged, on a CUDA device: a launch behind
+ * both
+ *
+ * The head dim, sizes and strides are arguments, so one compilation serves all problems of a type.
+ */
+#include "prefix.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "../problem/problem.h"
+#include "backend.h"
+
+#define ALIGNED 16
+
+/* plan->prefix->code */
+typedef struct merge_code {
+    heed_cuda_function *wide; /* 16 bytes at a time; NULL: strides or the dim rule that out */
+    heed_cuda_function *any;
+    heed_cuda_merge_args args; /* but for the addresses */
+} merge_code;
+
+int heed_cuda_merge_defines(heed_type type, heed_define defines[HEED_MERGE_DEFINES])
+{
+    int count = 0;
+    defines[count++] = (heed_define){ "HEED_TYPE", (int)type };
+    defines[count++] = (heed_define){ "HEED_MASKED", 0 };
+    return count;
+}
+
+static heed_cuda_strides strides_of(const heed_strides *s)
+{
+    return (heed_cuda_strides){ s->batch, s->seq, s->head };
+}
+
+heed_status heed_cuda_merge_fill(heed_cuda_merge_args *args, const heed_merge *merge)
+{
+    const heed_merge *m = merge;
+    int64_t rows;
+    if (__builtin_mul_overflow(m->batch * m->seq, m->heads, &rows) || rows > INT_MAX)
+        return heed_fail(
+            HEED_ERR_UNSUPPORTED,
+            "with a prefix there are %lld x %lld queries of %lld heads: more rows than "
+            "31 bits count",
+            (long long)m->batch, (long long)m->seq, (long long)m->heads);
+    *args = (heed_cuda_merge_args){ .o_stride = strides_of(&m->o),
+                                    .part_stride = strides_of(&m->part),
+                                    .lse_stride = strides_of(&m->lse),
+                                    .part_lse_stride = strides_of(&m->part_lse),
+                                    .seq = heed_cuda_divide_by((unsigned)m->seq),
+                                    .heads = heed_cuda_divide_by((unsigned)m->heads),
+                                    .rows = (unsigned)rows,
+                                    .dim = (unsigned)m->dim };
+    return HEED_OK;
+}
+
+void heed_cuda_merge_place(heed_cuda_merge_args *args, const heed_merged *at, const void *cu_q,
+                           heed_data type, int64_t batch)
+{
+    args->o = at->o;
+    args->part = at->part;
+    args->rest_lse = at->rest_lse;
+    args->part_lse = at->part_lse;
+    args->lse = at->lse;
+    args->end = NULL;
+    if (cu_q) /* the lower word comes first */
+        args->end = (const int *)cu_q + batch * (type == HEED_DATA_I64 ? 2 : 1);
+}
+
+unsigned heed_cuda_merge_grid(const heed_cuda_merge_args *args)
+{
+    return (unsigned)heed_div_up(args->rows, HEED_MERGE_ROWS);
+}
+
+bool heed_cuda_merge_wide(const heed_merge *merge)
+{
+    const int64_t unit = ALIGNED / (int64_t)heed_type_size(merge->type);
+    const heed_strides *const all[] = { &merge->o, &merge->part };
+    bool fit = merge->dim % unit == 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        fit = fit && all[i]->batch % unit == 0 && all[i]->seq % unit == 0 &&
+              all[i]->head % unit == 0;
+    return fit;
+}
+
+bool heed_cuda_merge_aligned(const heed_cuda_merge_args *args)
+{
+    return ((uintptr_t)args->o | (uintptr_t)args->part) % ALIGNED == 0;
+}
+
+/* ---- Plans ---- */
+
+static heed_status load(merge_code *made, const heed_plan *plan)
+{
+    const heed_merge *merge = &plan->prefix->merge;
+    heed_cuda *cuda = plan->context->cuda;
+    heed_define defines[HEED_MERGE_DEFINES];
+    const heed_build build = { .source = "merge.cu",
+                               .defines = defines,
+                               .define_count = heed_cuda_merge_defines(merge->type, defines),
+                               .arch = plan->context->machine.gpu->arch };
+    heed_cubin cubin = { .data = NULL };
+    heed_status status = heed_jit_build(&build, &cubin);
+    if (status == HEED_OK)
+        status = heed_cuda_load(cuda, &cubin, "heed_merge_any", 0, &made->any);
+    if (status == HEED_OK && heed_cuda_merge_wide(merge))
+        status = heed_cuda_load(cuda, &cubin, "heed_merge_wide", 0, &made->wide);
+    heed_cubin_free(&cubin);
+    return status;
+}
+
+heed_status heed_prefix_prepare_cuda(heed_plan *plan)
+{
+    merge_code *made = calloc(1, sizeof *made);
+    if (!made)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
+    plan->prefix->code = made;
+    heed_status status = heed_cuda_merge_fill(&made->args, &plan->prefix->merge);
+    return status == HEED_OK ? load(made, plan) : status;
+}
+
+void heed_prefix_release_cuda(heed_plan *plan)
+{
+    merge_code *made = plan->prefix->code;
+    if (!made)
+        return;
+    if (made->wide)
+        heed_cuda_unload(plan->context->cuda, made->wide);
+    if (made->any)
+        heed_cuda_unload(plan->context->cuda, made->any);
+    free(made);
+    plan->prefix->code = NULL;
+}
+
+/* ---- Executions ---- */
+
+heed_status heed_prefix_check_cuda(const heed_plan *plan, const heed_buffers *buffers)
+{
+    heed_cuda *cuda = plan->context->cuda;
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    status = heed_cuda_check_buffers(plan, buffers);
+    if (status == HEED_OK)
+        status = heed_cuda_check_pointer(cuda, "workspace", buffers->workspace);
+    heed_cuda_leave(cuda);
+    return status;
+}
+
+heed_status heed_prefix_on_cuda(const heed_plan *plan, const heed_buffers *buffers,
+                                const heed_merged *at)
+{
+    const merge_code *made = plan->prefix->code;
+    const heed_problem *p = &plan->problem;
+    heed_cuda *cuda = plan->context->cuda;
+    heed_cuda_merge_args args = made->args;
+    heed_cuda_merge_place(&args, at, p->tokens_q > 0 ? buffers->cu_seqlens_q : NULL,
+                          p->cu_seqlens_q.type, p->batch);
+    const bool wide = made->wide && heed_cuda_merge_aligned(&args);
+    const heed_cuda_launch launch = { .function = wide ? made->wide : made->any,
+                                      .grid = { heed_cuda_merge_grid(&args), 1, 1 },
+                                      .threads = HEED_MERGE_ROWS * 32,
+                                      .args = &args,
+                                      .overlap = heed_gpu_overlaps(plan->context->machine.gpu) };
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    status = heed_cuda_start(cuda, &launch, buffers->stream);
+    heed_cuda_leave(cuda);
+    return status;
+}

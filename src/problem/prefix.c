@@ -1,0 +1,144 @@
+/*
+ * prefix.c - keys that all batch elements have in common: when a problem may have them, and the two
+ * problems that it is then
+ */
+#include "problem.h"
+
+/* -------------------------------------------------------------------------- */
+/* The order of queries                                                       */
+/* -------------------------------------------------------------------------- */
+
+heed_prefix_orders heed_prefix_order(const heed_problem *problem)
+{
+    const heed_problem *p = problem;
+    const heed_tensor q = heed_problem_tensor(p, HEED_ROLE_Q);
+    const heed_strides s = heed_strides_normal(&q, q.strides);
+    if (p->tokens_q > 0 || p->batch == 1)
+        return HEED_PREFIX_BEHIND;
+    if (p->seq_q == 1)
+        return HEED_PREFIX_BESIDE;
+    if (p->batch > HEED_SIZE_MAX / p->seq_q)
+        return HEED_PREFIX_APART;
+    return s.batch == p->seq_q * s.seq   ? HEED_PREFIX_BEHIND
+           : s.seq == p->batch * s.batch ? HEED_PREFIX_BESIDE
+                                         : HEED_PREFIX_APART;
+}
+
+/* Makes the queries of @part those of one batch element, if their order lets them be. */
+static void gather_queries(heed_problem *part, const heed_problem *problem)
+{
+    const heed_prefix_orders order = heed_prefix_order(problem);
+    part->tokens_q = 0;
+    if (order == HEED_PREFIX_APART)
+        return;
+    part->batch = 1;
+    part->seq_q = problem->tokens_q > 0 ? problem->tokens_q : problem->batch * problem->seq_q;
+    if (order == HEED_PREFIX_BESIDE)
+        part->q.seq = problem->q.batch;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Both parts                                                                 */
+/* -------------------------------------------------------------------------- */
+
+heed_problem heed_prefix_rest(const heed_problem *problem)
+{
+    heed_problem rest = *problem;
+    if (problem->prefix == 0)
+        return rest;
+    rest.seq_k -= rest.prefix;
+    rest.prefix = 0;
+    heed_problem_normalize_own(&rest);
+    return rest;
+}
+
+heed_problem heed_prefix_part(const heed_problem *problem)
+{
+    static const heed_operand none;
+    heed_problem part = *problem;
+    gather_queries(&part, problem);
+    part.seq_k = problem->prefix;
+    part.prefix = 0;
+    part.mask = HEED_MASK_NONE;
+    part.lengths = part.sinks = part.cu_seqlens_q = none;
+    part.o = (heed_strides){ 0, 0, 0 };
+    if (part.page == 0)
+        part.k.batch = part.v.batch = 0; /* of one batch element, or the same for all */
+    heed_problem_normalize_own(&part);
+    return part;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Check                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static bool order_fault(const heed_problem *problem, heed_fault *fault)
+{
+    const heed_strides *s = &problem->q;
+    return heed_fault_set(
+        fault, HEED_PART_Q,
+        "q strides are %lld:%lld:%lld; with a prefix in pages all queries must be "
+        "equally far apart: that of batch seq_q times that of seq, or that of seq "
+        "batch times that of batch",
+        (long long)s->batch, (long long)s->seq, (long long)s->head);
+}
+
+/* Does anything make the prefix look otherwise to one query than to another? */
+static bool prefix_unequal(const heed_problem *problem, heed_fault *fault)
+{
+    const heed_problem *p = problem;
+    static const char own[] = "shows each query keys of its own";
+    static const char place[] = "depends on places, which are not the same in all batch elements";
+    const struct {
+        const char *name, *why;
+        heed_part part;
+        bool there;
+    } all[] = { { "a mask that is aligned top left", own, HEED_PART_MASK,
+                  p->mask == HEED_MASK_CAUSAL_TOP_LEFT },
+                { "a window", own, HEED_PART_WINDOW, p->window.sides != 0 },
+                { "a chunk", own, HEED_PART_CHUNK, p->chunk != 0 },
+                { "bias", place, HEED_PART_BIAS, p->bias.type != HEED_DATA_NONE },
+                { "slopes", place, HEED_PART_SLOPES, p->slopes.type != HEED_DATA_NONE },
+                { "starts", own, HEED_PART_STARTS, p->starts.type != HEED_DATA_NONE },
+                { "shown", own, HEED_PART_SHOWN, p->shown.type != HEED_DATA_NONE },
+                { "score", place, HEED_PART_SCORE, p->score[0] != '\0' },
+                { "visible", own, HEED_PART_VISIBLE, p->visible[0] != '\0' },
+                { "invariant", "forbids rows of several batch elements in one block",
+                  HEED_PART_INVARIANT, p->invariant != 0 } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].there)
+            return heed_fault_set(fault, all[i].part,
+                                  "prefix is %lld; it must be 0 with %s, which %s",
+                                  (long long)p->prefix, all[i].name, all[i].why);
+    return false;
+}
+
+bool heed_prefix_fault(const heed_problem *problem, heed_fault *fault)
+{
+    const heed_problem *p = problem;
+    const bool causal = p->mask != HEED_MASK_NONE, append = p->append > 0;
+    int64_t least = causal && p->seq_q > p->append ? p->seq_q : append ? p->append : 1;
+    if (p->prefix == 0)
+        return false;
+    if (prefix_unequal(p, fault))
+        return true;
+    if (p->prefix > p->seq_k - least)
+        return heed_fault_set(
+            fault, HEED_PART_PREFIX, "prefix is %lld; it must be 0 to %lld, which is seq_k - %s",
+            (long long)p->prefix, (long long)(p->seq_k > least ? p->seq_k - least : 0),
+            causal && least == p->seq_q ? "seq_q under a causal mask"
+            : append                    ? "append"
+                                        : "1");
+    if (p->page > 0 && p->prefix % p->page != 0)
+        return heed_fault_set(fault, HEED_PART_PREFIX,
+                              "prefix is %lld; it must be a multiple of page, which is %lld",
+                              (long long)p->prefix, (long long)p->page);
+    if (p->tokens_k > 0)
+        return heed_fault_set(fault, HEED_PART_PREFIX,
+                              "prefix is %lld and tokens_k is %lld; packed keys share none: one of "
+                              "them must be 0",
+                              (long long)p->prefix, (long long)p->tokens_k);
+    if (p->page > 0 && p->rotary == 0 && heed_prefix_order(p) == HEED_PREFIX_APART)
+        return order_fault(p, fault);
+    return false;
+}
