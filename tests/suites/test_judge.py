@@ -56,6 +56,7 @@ return kept[key]
 SOLUTIONS = {
     "honest": (("right",), "kinds of values", "return sdpa(q, k, v)", ""),
     "prints": (("right",), "kinds of values", "print('done')\nos.write(1, b'loaded')\nreturn sdpa(q, k, v)", ""),
+    "named_as_the_task": (("right",), "kinds of values", "return sdpa(q, k, v)", ""),
     "rounds": (("inexact",), "is allowed", "return sdpa(q.bfloat16(), k.bfloat16(), v.bfloat16()).float()", ""),
     "mean_of_v": (("wrong",), "is allowed", "return v.mean(2, keepdim=True).expand_as(q).clone()", ""),
     "half_logits": (("wrong",), "is allowed", "return sdpa(q, k, v, scale=0.0625)", ""),
@@ -153,6 +154,8 @@ class Judge(unittest.TestCase):
             for name, (_, _, body, top) in SOLUTIONS.items():
                 lines = body.replace("{mark!r}", repr(str(mark))).strip().splitlines()
                 text = HEAD.format(top=top, body="".join(f"        {line}\n" for line in lines))
+                if name == "named_as_the_task":
+                    text = text.replace("class ModelNew", "class Model")
                 (base / "solutions" / f"{name}.py").write_text(text)
             self.judge(base, SOLUTIONS)
             self.assertFalse(mark.exists())
