@@ -13,6 +13,11 @@ set(seconds
     laboratory 60
     test_gate_rebuild_long 50
     dist_build 40
+    test_emulated_changes_rest 35
+    verify_features_rest 27
+    verify_edge_rest 25
+    verify_grid_rest 20
+    python_fuzz_rest 20
     python_wheel 36
     test_emulated_changes_sample 34
     test_evolve 33

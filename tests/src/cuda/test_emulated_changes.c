@@ -5,10 +5,10 @@
  * Tensors and formulas are those of changes_scene.h; packed sequences and splits that are spread go
  * through the gates of the laboratory instead.
  *
- *     test_emulated_changes [sample | NAME]
+ *     test_emulated_changes [sample | rest | NAME]
  *
- * With "sample" every second kernel is tried on one shape, always the same one; with a NAME only
- * kernels that have it in theirs are tried.
+ * With "sample" every second kernel is tried on one shape, always the same one, with "rest" the
+ * other kernels are; with a NAME only kernels that have it in theirs are tried.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -74,22 +74,47 @@ static int64_t count_wrong(const changes_scene *s, const char *name, size_t shap
     return wrong;
 }
 
-/* Is the number of keys a multiple of the page? */
+/* Sizes with one block of rows, for kernels that spread keys over so many places a sequence. */
+static const struct {
+    const char *sizes;
+    unsigned splits;
+} spread_shapes[SHAPES] = {
+    { "b40 h4/2 s3/90", 2 }, { "b3 h6/1 s5/600", 3 }, { "b2 h6/2 s9/592", 8 },
+    { "b5 h2/1 s1/2", 2 },   { "b33 h2 s2/64", 4 },   { "b1 h6/2 s7/384", 5 },
+};
+
+/* Is the number of keys a multiple of the page, and is there such a shape for splits that are
+ * spread? */
 static bool fits(const emulated_change *change, size_t shape)
 {
     const char *page = strstr(change->words, "paged="), *keys = strchr(shapes[shape].sizes, 's');
     const char *slash = strchr(keys, '/');
+    if (strstr(change->name, "spread"))
+        return spread_shapes[shape].sizes != NULL;
     return !page || strtol(slash + 1, NULL, 10) % strtol(page + 6, NULL, 10) == 0;
 }
 
-/* The one shape of a sample; SHAPES for a kernel that is not in it. */
-static size_t sample_shape(const emulated_change *change)
+/* The parts of which each kernel is in one, with one shape. */
+static const char *const parts[] = { "sample", "rest" };
+#define PARTS (sizeof parts / sizeof parts[0])
+
+/* The shape of a kernel in its part. */
+static size_t part_shape(const emulated_change *change)
 {
-    const size_t number = (size_t)(change - emulated_changed);
-    size_t shape = number / 2 % SHAPES;
+    size_t shape = (size_t)(change - emulated_changed) / PARTS % SHAPES;
     while (!fits(change, shape))
         shape = (shape + 1) % SHAPES;
-    return number % 2 == 0 ? shape : SHAPES;
+    return shape;
+}
+
+/* Is a kernel tried on a shape, with this argument of the program (NULL: none)? */
+static bool is_tried(const emulated_change *change, size_t shape, const char *only)
+{
+    for (size_t part = 0; only && part < PARTS; part++)
+        if (strcmp(only, parts[part]) == 0)
+            return (size_t)(change - emulated_changed) % PARTS == part &&
+                   part_shape(change) == shape;
+    return (!only || strstr(change->name, only)) && fits(change, shape);
 }
 
 /* A spec of these @sizes with the words of @change. Where these pack sequences, they have most of
@@ -154,23 +179,12 @@ static int64_t run_gates(const emulated_change *change, const char *sizes, unsig
     return wrong;
 }
 
-/* Sizes with one block of rows, for kernels that spread keys over so many places a sequence. */
-static const struct {
-    const char *sizes;
-    unsigned splits;
-} spread_shapes[SHAPES] = {
-    { "b40 h4/2 s3/90", 2 }, { "b3 h6/1 s5/600", 3 }, { "b2 h6/2 s9/592", 8 },
-    { "b5 h2/1 s1/2", 2 },   { "b33 h2 s2/64", 4 },   { "b1 h6/2 s7/384", 5 },
-};
-
 static int64_t run_one(const emulated_change *change, size_t shape)
 {
     changes_scene s;
     lab_needs needs;
     if (strstr(change->name, "spread"))
-        return spread_shapes[shape].sizes
-                   ? run_gates(change, spread_shapes[shape].sizes, spread_shapes[shape].splits)
-                   : 0;
+        return run_gates(change, spread_shapes[shape].sizes, spread_shapes[shape].splits);
     if (strstr(change->words, "varlen="))
         return run_gates(change, shapes[shape].sizes,
                          change->config.aligned->combine ? shapes[shape].splits : 1);
@@ -193,13 +207,10 @@ static int64_t run_one(const emulated_change *change, size_t shape)
 
 static void test_results_are_right(void **state)
 {
-    const char *only = *state;
-    bool sample = only && strcmp(only, "sample") == 0;
     int64_t wrong = 0;
     for (const emulated_change *change = emulated_changed; change->name; change++)
         for (size_t shape = 0; shape < SHAPES; shape++)
-            if (sample ? sample_shape(change) == shape
-                       : (!only || strstr(change->name, only)) && fits(change, shape))
+            if (is_tried(change, shape, *state))
                 wrong += run_one(change, shape);
     assert_int_equal(wrong, 0);
 }
