@@ -6,9 +6,11 @@
 set(seconds
     test_configs 200
     test_emulated_kernels 200
-    test_rerun_long 130
+    test_emulated_changes 250
+    verify_features 120
     verify_grid 110
-    verify_edge 85
+    verify_edge 100
+    test_rerun_long 90
     test_evolve_long 80
     laboratory 60
     test_gate_rebuild_long 50
@@ -24,7 +26,6 @@ set(seconds
     make_run 30
     verify_cpus 28
     test_gate_rebuild 28
-    test_emulated_changes 27
     test_gate 27
     verify_features_sample 27
     test_emulated_ablated 25

@@ -61,8 +61,8 @@ heed_thorough(test_emulated_changes_rest)
 # Every config of every CUDA kernel compiled, every kernel emulated on every shape, every problem of the long lists, and
 # `make run` with every mutant, which selftest tries too. A change of a kernel needs them; continuous integration has 40
 # minutes.
-heed_exhaustive(make_run python_fuzz_long test_configs test_emulated_changes test_emulated_kernels verify_edge
-    verify_features verify_grid)
+heed_exhaustive(make_run python_fuzz_long test_configs test_emulated_ablated test_emulated_changes test_emulated_far
+    test_emulated_kernels verify_edge verify_features verify_grid)
 heed_long(test_bench_device calibrates_by_replays)
 heed_long(test_evolve test_bad_cuda_sources test_interruptions test_killed_sources test_long_interruptions test_shy_champion test_title)
 heed_long(test_gate test_criteria test_little_time test_unsafe)
