@@ -42,7 +42,7 @@ test-all: ## build, and run every test there is
 	$(call build,release)
 	$(call ctest)
 
-test-rest: ## build, and run the tests that make test leaves out of make test-all, but for the two of CUDA kernels that take a third of the time
+test-rest: ## build, and run the tests that make test leaves out of make test-all, but for the longest, of which it takes other samples
 	$(REQUIRE) build rivals test
 	$(call build,release)
 	$(call ctest,--label-regex thorough --label-exclude exhaustive)

@@ -6,20 +6,26 @@
 set(seconds
     test_configs 200
     test_emulated_kernels 200
-    test_rerun_long 130
+    test_emulated_changes 250
+    verify_features 120
     verify_grid 110
-    verify_edge 85
+    verify_edge 100
+    test_rerun_long 90
     test_evolve_long 80
     laboratory 60
     test_gate_rebuild_long 50
     dist_build 40
+    test_emulated_changes_rest 35
+    verify_features_rest 27
+    verify_edge_rest 25
+    verify_grid_rest 20
+    python_fuzz_rest 20
     python_wheel 36
     test_emulated_changes_sample 34
     test_evolve 33
     make_run 30
     verify_cpus 28
     test_gate_rebuild 28
-    test_emulated_changes 27
     test_gate 27
     verify_features_sample 27
     test_emulated_ablated 25

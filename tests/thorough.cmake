@@ -5,6 +5,9 @@
 #   heed_sampled(NAME PROGRAM WORD)   the test NAME, of which PROGRAM tries a part, always the same, where it is
 #                                     called with WORD: the test NAME_sample
 #   heed_long(NAME TESTS...)          of the program NAME these tests, which become the test NAME_long
+#   heed_exhaustive(NAMES...)         these of the thorough tests take too long for continuous integration (label
+#                                     "exhaustive"), which runs NAME_rest in their place, where there is one: another
+#                                     part than that of NAME_sample
 function(heed_thorough)
     foreach(name ${ARGN})
         if(TEST ${name})
@@ -33,25 +36,33 @@ function(heed_long name)
     heed_thorough(${name}_long)
 endfunction()
 
+function(heed_exhaustive)
+    foreach(name ${ARGN})
+        if(TEST ${name})
+            set_property(TEST ${name} APPEND PROPERTY LABELS exhaustive)
+        endif()
+    endforeach()
+endfunction()
+
 # They have samples of their own, as make_run and verify_*, or other tests beside them: dist_configure, test_cuda_device
 # itself, those of each verb, test_report for report_in_browser, test_gates and test_selftest for selftest, which tries
 # all mutants, test_suite for suite_judge, and performance_table and test_costs for predicted_table.
 heed_thorough(dist dist_build external_flash_attention_long laboratory make_run predicted_table python_fuzz_long
-    report_in_browser selftest suite_judge valgrind_test_cuda_device verify_configs verify_cpus
-    verify_edge verify_features verify_grid verify_seed)
+    python_fuzz_rest report_in_browser selftest suite_judge valgrind_test_cuda_device verify_configs verify_cpus
+    verify_edge verify_edge_rest verify_features verify_features_rest verify_grid verify_grid_rest verify_seed)
 heed_sampled(test_configs test_configs sample)
 heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
 heed_sampled(test_emulated_changes test_emulated_changes sample)
 heed_sampled(test_emulated_far test_emulated_far sample)
 heed_sampled(test_emulated_kernels test_emulated_kernels sample)
 heed_sampled(test_record_damage test_record_damage sample)
-# Every config of every CUDA kernel compiled, and every one of them emulated: a third of all tests' time. A change of a
-# CUDA kernel needs them; continuous integration has 40 minutes, and runs their samples.
-foreach(name test_configs test_emulated_kernels)
-    if(TEST ${name})
-        set_property(TEST ${name} APPEND PROPERTY LABELS exhaustive)
-    endif()
-endforeach()
+heed_run_test(test_emulated_changes_rest test_emulated_changes rest)
+heed_thorough(test_emulated_changes_rest)
+# Every config of every CUDA kernel compiled, every kernel emulated on every shape, every problem of the long lists, and
+# `make run` with every mutant, which selftest tries too. A change of a kernel needs them; continuous integration has 40
+# minutes.
+heed_exhaustive(make_run python_fuzz_long test_configs test_emulated_ablated test_emulated_changes test_emulated_far
+    test_emulated_kernels verify_edge verify_features verify_grid)
 heed_long(test_bench_device calibrates_by_replays)
 heed_long(test_evolve test_bad_cuda_sources test_interruptions test_killed_sources test_long_interruptions test_shy_champion test_title)
 heed_long(test_gate test_criteria test_little_time test_unsafe)

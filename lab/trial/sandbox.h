@@ -49,7 +49,7 @@ typedef struct lab_sandbox {
     lab_resources resources;
     lab_filter filter;
     bool threads; /* it may name its own threads, under /proc, as CUDA's driver does */
-    int ruleset; /* of Landlock; -1: there is none */
+    int ruleset;  /* of Landlock; -1: there is none */
 } lab_sandbox;
 
 /* lab_sandbox_create() prepares a sandbox in which only the @count entries of @access can be

@@ -203,11 +203,11 @@ static void refuses_bad_fields(void **state)
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char key[64];
         json_t *record = report_scene_load(REPORT_RECORD),
-               *holder = find(record, changes[i].path, key);
+               *parent = find(record, changes[i].path, key);
         if (changes[i].value)
-            json_object_set_new(holder, key, json_loads(changes[i].value, JSON_DECODE_ANY, NULL));
+            json_object_set_new(parent, key, json_loads(changes[i].value, JSON_DECODE_ANY, NULL));
         else
-            json_object_del(holder, key);
+            json_object_del(parent, key);
         report_scene_save(state, record, "bad.json");
         const char *path = changes[i].path;
         const char before[] = { strncmp(path, "rows.", 5) ? '0' : path[5], '\n', '\0' };

@@ -1,6 +1,6 @@
 /*
- * modify.h - programs of logits (src/problem/program.h) over vectors: what modify.c, the kernels and the
- * instantiations of modify_template.h share
+ * modify.h - programs of logits (src/problem/program.h) over vectors: what modify.c, the kernels
+ * and the instantiations of modify_template.h share
  *
  * A kernel hands over a patch of logits, [outer][inner] vectors, and gets it back changed. The
  * steps of the program that do not depend on the key are computed once for each row, and kept; the
