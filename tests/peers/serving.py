@@ -14,7 +14,7 @@ CACHE, PACKED = "flash_attn_with_kvcache", "flash_attn_varlen_func, no splits"
 def sizes(np, dims, spec):
     """Queries and keys of each sequence."""
     batch, words = dims[0], spec.split()
-    queries = np.full(batch, dims[3]) if "varlen" not in spec else np.arange(batch) % (dims[3] + 1)
+    queries = np.full(batch, dims[3]) if "varlen" not in spec or "varlen=0/" in spec else np.arange(batch) % (dims[3] + 1)
     keys = np.full(batch, dims[4])
     if "varlen" in spec or any(word.startswith("lengths") for word in words):
         keys = 1 + np.arange(batch) * 7 % dims[4]
@@ -86,6 +86,8 @@ class Case:
         """Each sequence by itself."""
         parts = []
         for q, k, v in zip(*self.sequences):
+            if len(q) == 0:
+                continue
             one = {**self.problem, "mask": self.problem["mask"] if len(q) != 1 else "none"}
             spec = " ".join(w for w in self.problem["spec"].split() if w.startswith(("window", "softcap")))
             parts.append(attention(self.np, {**one, "spec": spec}, q[None], k[None], v[None])[0])

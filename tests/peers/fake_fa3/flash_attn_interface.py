@@ -42,6 +42,8 @@ def sequences(q, parts, scale, causal, window, softcap):
 
     def run():
         for rows, k, v, qv in parts:
+            if rows.start == rows.stop:
+                continue
             k, v = (x.repeat(q.shape[1] // x.shape[1], 1).astype(float) for x in (k, v))
             part = q.array[rows].astype(float)
             if qv is not None:  # products with the columns of V
