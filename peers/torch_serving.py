@@ -1,5 +1,5 @@
-"""Sequences and caches as a server has them (docs/serving.md): what FlashAttention-3 and FlashInfer
-get of lengths, page tables and packed sequences.
+"""Sequences and caches as a server has them (docs/serving.md): lengths, page tables and packed sequences
+as FlashAttention-3 and FlashInfer get them.
 
     serving = Serving(torch, problem, words, device)
     serving.lengths()           keys of each sequence, int32 on the device; None: all of them
@@ -189,7 +189,7 @@ def flashinfer(torch, problem, words, device):
 
 
 def refuse_others(problem, words):
-    """Whatever is not a query for each sequence over pages."""
+    """Raises Unsupported unless it is one query for each sequence, over pages."""
     one = problem.seq_q == 1 and "varlen" not in words.said
     for good, what in (
         ("paged" in words.said, "keys in pages alone"),

@@ -9,14 +9,14 @@ Backend = collections.namedtuple("Backend", "ways words", defaults=[frozenset()]
 
 # One way: what the table says of it, attend(q, k, v), which returns O, whether its tensors are views
 # [batch, heads, seq, dim], and how often K and V are repeated beforehand. All tensors lie in memory
-# as [batch, seq, heads, dim]; packed ones have one batch element, those in pages are a pool, and V is
-# None where it is a part of K.
+# as [batch, seq, heads, dim]; packed ones have one batch element, those in pages are a pool. Where V is
+# a part of K, it is None.
 Way = collections.namedtuple("Way", "detail attend heads_first repeats", defaults=[True, 1])
 
 
 def imported(module, names, what):
-    """Returns the members @names of a module of the user's. Whatever it raises is a refusal: that it
-    cannot be had here."""
+    """Returns the members @names of a module of the user's, or raises Unsupported with the module's own
+    reason."""
     try:
         found = importlib.import_module(module)
         return [getattr(found, name) for name in names]

@@ -424,7 +424,7 @@ static void test_device(void **state)
     }
     assert_int_equal(answer, LAB_ANSWER_OK);
     assert_true(rival.period && rival.behind);
-    assert_int_equal(rival.backend_count, 7);
+    assert_int_equal(rival.backend_count, 8);
     assert_string_equal(rival.backends[0], "flash");
     run_backend(&rival, "flash", &problem);
     run_backend(&rival, "efficient", &problem);
