@@ -9,8 +9,8 @@ Backend = collections.namedtuple("Backend", "ways words", defaults=[frozenset()]
 
 # One way: what the table says of it, attend(q, k, v), which returns O, whether its tensors are views
 # [batch, heads, seq, dim], and how often K and V are repeated beforehand. All tensors lie in memory
-# as [batch, seq, heads, dim]; packed ones have one batch element, those in pages are a pool. Where V is
-# a part of K, it is None.
+# as [batch, seq, heads, dim]; packed ones have one batch element, those in pages are a pool. V
+# may be a part of K: None stands for it then.
 Way = collections.namedtuple("Way", "detail attend heads_first repeats", defaults=[True, 1])
 
 

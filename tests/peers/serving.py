@@ -35,7 +35,7 @@ def padded(np, parts, rows):
 
 
 def in_pages(np, parts, page, table, pages):
-    """Their pool. What no sequence uses is NaN."""
+    """Their pool, with NaN wherever no sequence has a key."""
     pool = np.full((pages, page) + parts[0].shape[1:], np.nan)
     for part, row in zip(parts, table):
         for j in range(len(part)):
