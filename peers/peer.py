@@ -6,7 +6,7 @@ A peer defines a class with these members and ends with serve(Rival):
     setup(threads)          imports the library and sets its threads; returns the members version,
                             types, detail and the like of the reply to hello; raises Unsupported
     prepare(problem, data)  returns a Prepared; problem has the members of the request, data has the
-                            bytes of "q", "k" and "v"; raises Unsupported
+                            bytes of "q", "k" and, unless it is a part of K, "v"; raises Unsupported
 
 and, if it knows more than the CPU, a set kinds of the devices that it knows, such as {"cpu",
 "cuda"}. Before setup() its member device is the one to compute on, such as "cuda:0". With a member
@@ -101,23 +101,39 @@ class Prepared:
         """Returns the bytes of some rows of O of that copy, numbered [batch, head, seq]."""
         data, parts = self.output(index), []
         size = problem.dim_v * TYPE_SIZES[problem.type]
+        queries = query_rows(problem)[1]
         for number in numbers:
-            head, query = divmod(number, problem.seq_q)
+            head, query = divmod(number, queries)
             batch, head = divmod(head, problem.heads_q)
-            place = ((batch * problem.seq_q + query) * problem.heads_q + head) * size
+            place = ((batch * queries + query) * problem.heads_q + head) * size
             parts.append(data[place : place + size])
         return b"".join(parts)
 
 
 def shapes(problem):
-    """Returns the shapes of the dense tensors by their letters."""
+    """Returns the shapes of the dense tensors by their letters. Packed ones have one batch element,
+    those in pages are a pool, and V has no shape where it is a part of K."""
     p = problem
-    return {
-        "q": (p.batch, p.seq_q, p.heads_q, p.dim_qk),
-        "k": (p.batch, p.seq_k, p.heads_kv, p.dim_qk),
-        "v": (p.batch, p.seq_k, p.heads_kv, p.dim_v),
-        "o": (p.batch, p.seq_q, p.heads_q, p.dim_v),
+    queries, keys = query_rows(p), (p.batch, p.seq_k)
+    if getattr(p, "tokens_k", 0):
+        keys = 1, p.tokens_k
+    elif getattr(p, "page", 0):
+        keys = p.pages, p.page
+    made = {
+        "q": (*queries, p.heads_q, p.dim_qk),
+        "k": (*keys, p.heads_kv, p.dim_qk),
+        "v": (*keys, p.heads_kv, p.dim_v),
+        "o": (*queries, p.heads_q, p.dim_v),
     }
+    if "shared" in spec_words(p):
+        made.pop("v")
+    return made
+
+
+def query_rows(problem):
+    """Batch elements of Q and O, and the rows of each."""
+    tokens = getattr(problem, "tokens_q", 0)
+    return (1, tokens) if tokens else (problem.batch, problem.seq_q)
 
 
 def scores_fit(problem):
@@ -185,9 +201,9 @@ class Session:
         problem = types.SimpleNamespace(**request)
         known = getattr(self.rival, "words", lambda _problem: ())(problem)
         refuse_words(problem, WORDS.union(known))
-        data = {letter: read_tensor(problem, letter) for letter in "qkv"}
+        data = {letter: read_tensor(problem, letter) for letter in shapes(problem) if letter != "o"}
         if not getattr(self.rival, "repeats", False):
-            data = {letter: repeated(problem, letter, data[letter]) for letter in "qkv"}
+            data = {letter: repeated(problem, letter, data[letter]) for letter in data}
         self.prepared = self.rival.prepare(problem, data)
         self.problem = problem
         return {"layout": self.prepared.layout, "detail": self.prepared.detail}

@@ -6,20 +6,13 @@ function that makes its ways to call a library for a problem, or raises peer.Uns
 in groups. The first group with a way that works is taken, and of that group the fastest way.
 """
 
-import collections
 import functools
-import importlib
 import os
 
 import peer
+import torch_serving
 import torch_words
-
-Backend = collections.namedtuple("Backend", "ways words", defaults=[frozenset()])
-
-# One way: what the table says of it, attend(q, k, v), which returns O, whether its tensors are views
-# [batch, heads, seq, dim], and how often K and V are repeated beforehand. All tensors lie in memory
-# as [batch, seq, heads, dim].
-Way = collections.namedtuple("Way", "detail attend heads_first repeats", defaults=[True, 1])
+from torch_ways import Backend, Way, imported, only, torch_type
 
 # The switches of scaled_dot_product_attention. Exactly one is on while a problem is prepared, so that
 # PyTorch cannot take another backend in its place.
@@ -74,14 +67,14 @@ def causal_lower_right(queries, keys):
     return bias.causal_lower_right(queries, keys)
 
 
-def torch_type(torch, problem):
-    return {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[problem.type]
-
-
-def flash_window(problem, words):
+def flash_window(problem, words, serving):
     """The sides of a window as FlashAttention has them: about query i + keys - queries, -1 where a
     side is open."""
     shift = (problem.seq_k - problem.seq_q) - words.ahead
+    if serving.varies():  # a number of keys that is not one number
+        shift = 0
+        if not words.below and (words.left, words.right) != (None, None) and not serving.level():
+            raise peer.Unsupported("FlashAttention aligns masks bottom right where lengths differ")
     sides = []
     for side, name, move in ((words.left, "left", shift), (words.right, "right", -shift)):
         if side is None:
@@ -101,7 +94,8 @@ def flash_options(torch, problem, device):
     if problem.type == "f32":
         raise peer.Unsupported("FlashAttention takes f16 and bf16, not f32")
     words = torch_words.Words(torch, problem, device)
-    window = flash_window(problem, words)
+    serving = torch_serving.Serving(torch, problem, words, device)
+    window = flash_window(problem, words, serving)
     causal = window == (-1, 0)
     options = {"softmax_scale": problem.scale, "causal": causal}
     if not causal and window != (-1, -1):
@@ -111,21 +105,9 @@ def flash_options(torch, problem, device):
     return words, options
 
 
-def imported(module, what):
-    try:
-        return importlib.import_module(module).flash_attn_func
-    except (ImportError, OSError, AttributeError) as error:
-        raise peer.Unsupported(f"{module} cannot be imported: {error} ({what})") from error
-
-
-def only(result):
-    """O; some versions return the LSE as well."""
-    return result[0] if isinstance(result, tuple) else result
-
-
 def fa2(torch, problem, _backend, device):
     """FlashAttention-2, by its own package."""
-    attention = imported("flash_attn", "pip install flash-attn")
+    (attention,) = imported("flash_attn", ["flash_attn_func"], "pip install flash-attn")
     words, options = flash_options(torch, problem, device)
     if "slopes" in words.operands:
         if words.ahead != problem.seq_k - problem.seq_q:
@@ -139,11 +121,10 @@ def fa2(torch, problem, _backend, device):
 def fa3(torch, problem, _backend, device):
     """FlashAttention-3. Whether its heuristic for splits or none at all is faster shows when both
     are tried."""
-    attention = imported(
-        "flash_attn_interface",
-        "FlashAttention-3, hopper/ of flash-attention; PYTHONPATH names its folder",
-    )
+    (attention,) = imported("flash_attn_interface", ["flash_attn_func"], torch_serving.INTERFACE)
     words, options = flash_options(torch, problem, device)
+    if torch_serving.is_serving(words):
+        return torch_serving.fa3(torch, problem, words, options, device)
     if words.chunk:
         if words.ahead != problem.seq_k - problem.seq_q:
             raise peer.Unsupported("FlashAttention-3 aligns chunks bottom right")
@@ -158,6 +139,12 @@ def fa3(torch, problem, _backend, device):
             for splits, text in ((1, "no splits"), (0, "splits by its heuristic"))
         ]
     ]
+
+
+def flashinfer(torch, problem, _backend, device):
+    """FlashInfer, for what a server decodes."""
+    words = torch_words.Words(torch, problem, device)
+    return torch_serving.flashinfer(torch, problem, words, device)
 
 
 def flex(torch, problem, _backend, device):
@@ -206,7 +193,8 @@ BACKENDS = {
     "flash": Backend(sdpa),
     **{name: Backend(sdpa, MASKED) for name in ("efficient", "cudnn", "math")},
     "fa2": Backend(fa2, FLASH | {"alibi"}),
-    "fa3": Backend(fa3, FLASH | {"chunk"}),
+    "fa3": Backend(fa3, FLASH | {"chunk"} | torch_serving.WORDS),
+    "flashinfer": Backend(flashinfer, frozenset({"align"}) | torch_serving.WORDS),
     "flex": Backend(flex, MASKED | {"softcap", "score", "sinks"}),
 }
 

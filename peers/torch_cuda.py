@@ -9,6 +9,7 @@ import ctypes
 import os
 import re
 import statistics
+import sys
 import warnings
 
 import peer
@@ -52,7 +53,7 @@ class Cuda:
             raise peer.Unsupported(f"there is no backend {name}")
         if self.torch.cuda.memory_reserved() > RESERVE_BYTES:
             self.torch.cuda.empty_cache()
-        dense = [self.tensor(problem, letter, data[letter]) for letter in "qkv"]
+        dense = [self.tensor(problem, letter, data[letter]) if letter in data else None for letter in "qkv"]
         behind = self.kernel(problem)
         refusal = None
         for group in BACKENDS[name].ways(self.torch, problem, name, self.device):
@@ -92,12 +93,22 @@ class Cuda:
                 for _ in range(problem.copies):
                     prepared.call()
                 prepared.wait()
-            except (RuntimeError, ValueError, TypeError) as error:  # no kernel, memory or option
+            except Exception as error:  # no kernel, memory or option, or whatever a library throws
                 if prepared:
                     prepared.close()
+                self.end_if_lost()
                 raise peer.Unsupported(reason(error, said)) from error
         prepared.last = None
         return prepared
+
+    def end_if_lost(self):
+        """After a fault in a kernel a process can do nothing more on the device: this one ends, and heed
+        starts another one for the next problem."""
+        try:
+            self.torch.cuda.synchronize()
+        except RuntimeError as error:
+            print(f"the device is lost: {error}", file=sys.stderr, flush=True)
+            os._exit(1)
 
 
 def reason(error, said):
@@ -105,7 +116,8 @@ def reason(error, said):
     texts = [str(warning.message) for warning in said]
     texts = [text for text in texts if ORIGIN.search(text)]
     texts = [text for text in texts if not any(other in text for other in OTHERS)]
-    return "; ".join(dict.fromkeys(ORIGIN.sub("", text).strip() for text in texts)) or str(error)
+    said = "; ".join(dict.fromkeys(ORIGIN.sub("", text).strip() for text in texts))
+    return said or str(error) or type(error).__name__
 
 
 def fastest(ready):
@@ -160,7 +172,7 @@ class Prepared(peer.Prepared):
         self.outputs = [None] * copies
 
         def step(index, qkv):
-            q, k, v = (x.transpose(1, 2) for x in qkv) if way.heads_first else qkv
+            q, k, v = [x.transpose(1, 2) for x in qkv] if way.heads_first else qkv
 
             def run():
                 self.outputs[index] = way.attend(q, k, v)
@@ -168,7 +180,7 @@ class Prepared(peer.Prepared):
             return run
 
         dense = dense[:1] + [repeated(x, way.repeats) for x in dense[1:]]
-        every = [[x.clone() for x in dense] for _ in range(copies - 1)] + [dense]
+        every = [[x if x is None else x.clone() for x in dense] for _ in range(copies - 1)] + [dense]
         steps = [step(index, qkv) for index, qkv in enumerate(every)]
         super().__init__(steps, self.whole, "bshd", way.detail)
 
@@ -219,7 +231,8 @@ class Prepared(peer.Prepared):
     def rows(self, problem, index, numbers):
         o = self.output_of(index)
         numbers = self.torch.tensor(numbers, device=o.device)
-        query, head = numbers % problem.seq_q, numbers // problem.seq_q
+        queries = peer.query_rows(problem)[1]
+        query, head = numbers % queries, numbers // queries
         return to_bytes(o[head // problem.heads_q, query, head % problem.heads_q])
 
 

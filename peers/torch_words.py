@@ -19,7 +19,7 @@ import peer
 HIDING = frozenset({"window", "chunk", "align", "starts", "shown", "lengths", "visible", "array"})
 ADDING = frozenset({"bias", "alibi"})
 
-SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "bytes": 1, "bits": 4}
+SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "bytes": 1, "bits": 4}
 
 
 class Words:
@@ -52,7 +52,7 @@ class Words:
     def read(self, row):
         torch, kind = self.torch, row["type"]
         types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-        types.update({"i32": torch.int32, "bytes": torch.uint8, "bits": torch.int32})
+        types.update({"i32": torch.int32, "i64": torch.int64, "bytes": torch.uint8, "bits": torch.int32})
         data = bytearray(pathlib.Path(row["file"]).read_bytes())
         if len(data) != math.prod(row["shape"]) * SIZES[kind]:
             raise ValueError(f"{row['name']} has {len(data)} bytes, and the shape {row['shape']}")

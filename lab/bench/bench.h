@@ -17,6 +17,7 @@
 
 #include "lab/base/error.h"
 #include "lab/base/sink.h"
+#include "lab/bench/sequences.h"
 #include "lab/bench/tensors.h"
 #include "lab/inspect/roofline.h"
 #include "lab/measure/ceiling.h"
@@ -71,8 +72,10 @@ typedef struct lab_bench_row {
     double *samples; /* seconds per call, as taken; count of them */
     int count;
     lab_summary summary;
-    double flops;   /* operations per call */
-    double ceiling; /* operations per second that this machine can do of the type */
+    lab_bench_sequences sequences; /* with the lengths of these tensors */
+    lab_work work;                 /* that no exact kernel can leave out, with these lengths */
+    double flops;                  /* operations per call */
+    double ceiling;                /* operations per second that this machine can do of the type */
     double floor;   /* seconds that it needs at least, by its roofline; 0: not known */
     lab_roof binds; /* then */
     double error;

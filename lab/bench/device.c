@@ -143,14 +143,13 @@ double lab_bench_device_floor(const lab_bench *bench, const lab_bench_row *row)
 {
     const heed_problem *problem = &row->source->problem;
     heed_device_limits limits = heed_device_get_limits(bench->context);
-    const lab_work work = lab_roofline_work(problem);
     double cache = (double)heed_device_cache(bench->context);
     double compute = 0, move = 0;
+    double bytes = row->sequences.count > 0 ? row->work.bytes : heed_problem_bytes(problem);
     double matrix = heed_gpu_get_rates(heed_device_arch(bench->context)).matrix;
     if (matrix > 0 && limits.clock_hz > 0)
-        compute = work.flops / (matrix * limits.clock_hz * limits.multiprocessors);
-    if (limits.bandwidth > 0 && cache > 0 &&
-        heed_problem_bytes(problem) * (double)row->copies > 2 * cache)
-        move = (1 - CACHED_SHARE) * work.bytes / limits.bandwidth;
+        compute = row->work.flops / (matrix * limits.clock_hz * limits.multiprocessors);
+    if (limits.bandwidth > 0 && cache > 0 && bytes * (double)row->copies > 2 * cache)
+        move = (1 - CACHED_SHARE) * row->work.bytes / limits.bandwidth;
     return (compute > move ? compute : move) / SHEET_SLACK;
 }

@@ -243,6 +243,8 @@ static lab_answer prepare_rival(const lab_bench *bench, const lab_bench_rival *e
     return lab_rival_prepare(entry->peer, problem, data, tensors->copies);
 }
 
+_Static_assert(LAB_INPUTS - LAB_BIAS <= LAB_RIVAL_OPERANDS_MAX, "room for all operands");
+
 /* The operands and arrays of the problem; to be freed by free_operands(). False: no memory. */
 static bool make_operands(const lab_bench_tensors *tensors, lab_rival_operand *operands,
                           lab_rival_data *data)

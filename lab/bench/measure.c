@@ -111,7 +111,7 @@ static heed_status sample_alone(lab_bench *bench, lab_bench_row *row, lab_bench_
 static void doubt(lab_bench *bench, lab_bench_row *row)
 {
     heed_type type = row->source->problem.type;
-    double rate = lab_roofline_work(&row->source->problem).flops / row->summary.p50;
+    double rate = row->work.flops / row->summary.p50;
     double floor = lab_bench_device_floor(bench, row);
     if (!bench->replay) {
         row->ceiling = lab_bench_ceiling(bench, type, false);
@@ -135,7 +135,8 @@ static void doubt(lab_bench *bench, lab_bench_row *row)
 /* The time that the device needs at least, with tensors from where they are in this run. */
 static void find_floor(const lab_bench *bench, lab_bench_row *row)
 {
-    const lab_floor floor = lab_roofline_floor(&row->source->problem, &bench->roofline);
+    const lab_floor floor = lab_roofline_floor_of(&row->source->problem, &row->work,
+                                                  &bench->roofline);
     row->floor = bench->cold ? floor.cold : floor.hot;
     row->binds = bench->cold ? floor.cold_binds : floor.hot_binds;
 }
@@ -307,6 +308,17 @@ static heed_status measure(lab_bench *bench, lab_bench_row *row, const lab_bench
     return status;
 }
 
+/* How much work the problem is, with the lengths of its tensors. */
+static void weigh(lab_bench_row *row, const lab_bench_tensors *tensors)
+{
+    const heed_buffers data = lab_bench_tensors_inputs(tensors);
+    row->sequences = lab_bench_sequences_of(&tensors->problem, &data);
+    if (row->sequences.count > 0) {
+        row->work = row->sequences.work;
+        row->flops = row->sequences.flops;
+    }
+}
+
 /* Why there is no figure, if there is nothing worse to say than that. */
 static heed_status finish(const lab_bench *bench, lab_bench_row *row, heed_status status)
 {
@@ -327,6 +339,7 @@ heed_status lab_bench_measure(lab_bench *bench, const lab_bench_source *source, 
     row->source = source;
     row->error = -1;
     row->flops = heed_problem_flops(&source->problem);
+    row->work = lab_roofline_work(&source->problem);
     heed_status status = lab_bench_plan(bench, &source->problem, &plan);
     if (status != HEED_OK)
         return finish(bench, row, status);
@@ -338,6 +351,7 @@ heed_status lab_bench_measure(lab_bench *bench, const lab_bench_source *source, 
         return finish(bench, row, status);
     }
     row->copies = tensors.copies;
+    weigh(row, &tensors);
     status = measure(bench, row, &tensors, plan);
     lab_bench_tensors_free(&tensors);
     return finish(bench, row, status);

@@ -53,7 +53,9 @@ static lab_rival *add_peer(lab_bench *bench)
  * they are named, not where their peer is. */
 static const struct {
     const char *name, *peer;
-} own_names[] = { { "fa3", "torch" }, { "fa2", "torch" }, { "flex", "torch" } };
+} own_names[] = {
+    { "fa3", "torch" }, { "fa2", "torch" }, { "flex", "torch" }, { "flashinfer", "torch" }
+};
 #define OWN_NAMES (sizeof own_names / sizeof *own_names)
 
 /* Returns the peer of the backend @name, or NULL if that has no name of its own. */

@@ -47,9 +47,22 @@ static size_t copy_bytes(const heed_problem *problem)
     return bytes;
 }
 
-static int64_t element_count(const heed_problem *problem, lab_role role)
+/* Where the values of a tensor lie, in their order. Keys in pages are a pool of pages, whoever has
+ * them, so that pages that several share have one value, and a rival can be given the pool. */
+static lab_view values_view(const heed_problem *problem, lab_role role)
 {
     lab_view view = lab_view_of(problem, role);
+    if (view.page > 0) {
+        view.batch = view.pages;
+        view.seq = view.page;
+    }
+    view.page = view.pages = view.prefix = 0;
+    return view;
+}
+
+static int64_t element_count(const heed_problem *problem, lab_role role)
+{
+    lab_view view = values_view(problem, role);
     return lab_view_vectors(&view) * view.dim;
 }
 
@@ -96,10 +109,9 @@ static void copy_values(const lab_bench_tensors *tensors, lab_role role, int64_t
 /* Fills a tensor in host memory, wherever its elements lie. */
 static void fill(const lab_bench_tensors *tensors, lab_role role, void *data)
 {
-    lab_view view = lab_view_of(&tensors->problem, role);
+    lab_view view = values_view(&tensors->problem, role);
     size_t element = heed_type_size(view.type);
     int64_t next = 0;
-    lab_view_bind(&view, &tensors->problem, tensors->host[LAB_TABLE]);
     for (int64_t b = 0; b < view.batch; b++)
         for (int64_t s = 0; s < view.seq; s++)
             for (int64_t h = 0; h < view.heads; h++, next += view.dim)
@@ -124,7 +136,7 @@ static bool make_host(lab_bench_tensors *tensors, lab_role role)
         tensors->host[role] = malloc(bytes);
     if (!tensors->host[role])
         return false;
-    lab_view view = lab_view_of(&tensors->problem, role);
+    lab_view view = values_view(&tensors->problem, role);
     if (lab_view_extent(&view) != lab_view_vectors(&view) * view.dim) /* gaps are never read */
         memset(tensors->host[role], 0, bytes);
     if (role < LAB_VECTORS)
@@ -132,8 +144,7 @@ static bool make_host(lab_bench_tensors *tensors, lab_role role)
     else if (role == LAB_K_NEW || role == LAB_V_NEW)
         derive_new(tensors, role);
     else
-        lab_operand_fill_usual(&tensors->problem, role, tensors->host[role],
-                               lab_random_stream(tensors->seed, (uint64_t)role));
+        lab_operand_fill_usual(&tensors->problem, role, tensors->host[role], tensors->seed);
     return true;
 }
 
@@ -153,13 +164,11 @@ static heed_status make_tensor(lab_bench_tensors *tensors, int64_t copy, lab_rol
     return heed_device_upload(tensors->context, *data, tensors->host[role], bytes);
 }
 
-/* The page table comes first: it says where the elements of K and V lie. */
 static heed_status make_tensors(lab_bench_tensors *tensors, int64_t copy)
 {
-    heed_status status = make_tensor(tensors, copy, LAB_TABLE);
+    heed_status status = HEED_OK;
     for (int role = 0; status == HEED_OK && role < LAB_ROLES; role++)
-        if (role != LAB_TABLE)
-            status = make_tensor(tensors, copy, (lab_role)role);
+        status = make_tensor(tensors, copy, (lab_role)role);
     return status;
 }
 

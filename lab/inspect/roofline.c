@@ -69,13 +69,19 @@ static lab_roof longest(const lab_floor *floor, lab_roof without)
 lab_floor lab_roofline_floor(const heed_problem *problem, const lab_ceilings *ceilings)
 {
     const lab_work work = lab_roofline_work(problem);
+    return lab_roofline_floor_of(problem, &work, ceilings);
+}
+
+lab_floor lab_roofline_floor_of(const heed_problem *problem, const lab_work *work,
+                                const lab_ceilings *ceilings)
+{
     bool fits = heed_problem_bytes(problem) <= ceilings->cache_bytes && ceilings->cache > 0;
-    lab_floor floor = { .units = { [LAB_ROOF_MATRIX] = seconds_of(work.flops,
+    lab_floor floor = { .units = { [LAB_ROOF_MATRIX] = seconds_of(work->flops,
                                                                   ceilings->matrix[problem->type]),
-                                   [LAB_ROOF_EXP] = seconds_of(work.pairs, ceilings->exp),
-                                   [LAB_ROOF_FMA] = seconds_of(work.pairs, ceilings->fma),
-                                   [LAB_ROOF_MEMORY] = seconds_of(work.bytes, ceilings->memory),
-                                   [LAB_ROOF_CACHE] = seconds_of(work.bytes, ceilings->cache),
+                                   [LAB_ROOF_EXP] = seconds_of(work->pairs, ceilings->exp),
+                                   [LAB_ROOF_FMA] = seconds_of(work->pairs, ceilings->fma),
+                                   [LAB_ROOF_MEMORY] = seconds_of(work->bytes, ceilings->memory),
+                                   [LAB_ROOF_CACHE] = seconds_of(work->bytes, ceilings->cache),
                                    [LAB_ROOF_LAUNCH] = ceilings->launch } };
     floor.cold_binds = longest(&floor, LAB_ROOF_CACHE);
     floor.hot_binds = longest(&floor, fits ? LAB_ROOF_MEMORY : LAB_ROOF_CACHE);

@@ -81,6 +81,10 @@ typedef struct lab_floor {
  * needs its launch. */
 lab_floor lab_roofline_floor(const heed_problem *problem, const lab_ceilings *ceilings);
 
+/* lab_roofline_floor_of() returns that of @work, which is known better than @problem says. */
+lab_floor lab_roofline_floor_of(const heed_problem *problem, const lab_work *work,
+                                const lab_ceilings *ceilings);
+
 /* lab_roofline_allows() says whether a call on @problem can take @seconds, with tensors out of
  * memory if @cold: not less than the floor by @ceilings over @margin, which is above 1 for the
  * errors of both measurements. Ceilings of exponentials and multiply-adds are left out, since a

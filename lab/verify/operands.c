@@ -1,5 +1,5 @@
 /*
- * operands.c - values of bias, slopes, sinks, starts, shown, lengths and arrays
+ * operands.c - values of bias, slopes, sinks, starts, shown, lengths, tables and arrays
  */
 #include "lab/verify/operands.h"
 
@@ -9,10 +9,17 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/logit.h"
+#include "lab/verify/mixture.h"
 #include "lab/verify/reference.h"
 
 /* Streams of random numbers: those of operands begin here. */
 #define STREAM_OPERANDS 64
+
+/* Streams of usual values that several operands have in common, whatever the numbers of roles are:
+ * an expression's documents are those of starts, in each version of the laboratory. */
+#define STREAM_DOCUMENTS 6
+#define STREAM_LENGTHS 128
+#define STREAM_PAGES 129
 
 /* Pairs of queries and keys that are looked at to find hidden ones. */
 #define PAIRS_MAX ((int64_t)1 << 20)
@@ -107,9 +114,9 @@ static int64_t fewest(const heed_problem *problem)
     return problem->prefix + behind;
 }
 
-/* No key, one, all, or any number of them; usual values are not 0. New keys are among them. */
+/* No key, one, all, or any number of them. New keys are among them. */
 static void fill_lengths(const heed_problem *problem, const lab_view *view, void *data,
-                         uint64_t seed, bool usual)
+                         uint64_t seed)
 {
     for (int64_t b = 0; b < view->batch; b++) {
         int64_t any = 1 + lab_random_below(seed, 2 * (uint64_t)b, problem->seq_k);
@@ -119,7 +126,7 @@ static void fill_lengths(const heed_problem *problem, const lab_view *view, void
         bool pages = problem->page > 0 && problem->page < problem->seq_k;
         int64_t edge = pages ? problem->page + 1 : problem->seq_k; /* one past a page */
         const int64_t lengths[] = { any, any, any, any, problem->seq_k, edge, 1, 0 };
-        int64_t kind = lab_random_below(seed, 2 * (uint64_t)b + 1, usual ? 4 : 8);
+        int64_t kind = lab_random_below(seed, 2 * (uint64_t)b + 1, 8);
         int64_t length = lengths[kind] > fewest(problem) ? lengths[kind] : fewest(problem);
         lab_data_set(view->kind, data, lab_view_at(view, b, 0, 0), (double)length);
     }
@@ -157,6 +164,48 @@ static void fill_table(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
+/* One of the numbers below @limit for each of them: what a mixer makes of the halves of their bits,
+ * again until it is below the limit. */
+static int64_t relabel(int64_t n, int64_t limit, uint64_t seed)
+{
+    int half = 1;
+    while ((int64_t)1 << (2 * half) < limit)
+        half++;
+    const uint64_t mask = ((uint64_t)1 << half) - 1;
+    do {
+        uint64_t high = (uint64_t)n >> half, low = (uint64_t)n & mask;
+        for (uint64_t round = 0; round < 4; round++) {
+            const uint64_t mixed = high ^ (lab_random_bits(seed, low << 2 | round) & mask);
+            high = low;
+            low = mixed;
+        }
+        n = (int64_t)(high << half | low);
+    } while (n >= limit);
+    return n;
+}
+
+/* Pages of a pool that the lengths fill: each is one sequence's alone. Entries behind a length name
+ * any page. */
+static void fill_pool_table(const heed_problem *problem, const lab_view *view, void *data,
+                            uint64_t seed)
+{
+    const lab_mixture lengths = lab_mixture_of_keys(problem);
+    const uint64_t stream = lab_random_stream(seed, STREAM_PAGES);
+    int64_t next = 0;
+    lab_mixture_draw(&lengths, lab_random_stream(seed, STREAM_LENGTHS), view->kind, data,
+                     view->strides.batch); /* in the first column, for now */
+    for (int64_t b = 0; b < view->batch; b++) {
+        const int64_t row = lab_view_at(view, b, 0, 0);
+        const int64_t length = (int64_t)lab_data_get(view->kind, data, row);
+        const int64_t used = (length + problem->page - 1) / problem->page;
+        for (int64_t j = 0; j < view->dim; j++) {
+            const int64_t page = (j < used ? next + j : b + j) % problem->pages;
+            lab_data_set(view->kind, data, row + j, (double)relabel(page, problem->pages, stream));
+        }
+        next += used;
+    }
+}
+
 /* As models have them: of pair c the angle position * 10000^(-c / pairs). */
 static void fill_turns(const heed_problem *problem, const lab_view *view, void *data, bool cosine)
 {
@@ -169,17 +218,13 @@ static void fill_turns(const heed_problem *problem, const lab_view *view, void *
 }
 
 /* The lengths of packed sequences, which together are all @tokens and up to @seq each: none, one,
- * all or any number of them; usual ones are from one part in a hundred up, and in self-attention
- * the same for queries and keys. */
-static void fill_cumulative(const heed_problem *problem, lab_role role, void *data, uint64_t seed,
-                            bool usual)
+ * all or any number of them. */
+static void fill_cumulative(const heed_problem *problem, lab_role role, void *data, uint64_t seed)
 {
     const bool queries = role == LAB_CU_Q;
     const heed_data kind = (queries ? problem->cu_seqlens_q : problem->cu_seqlens_k).type;
     const int64_t seq = queries ? problem->seq_q : problem->seq_k;
     int64_t left = queries ? problem->tokens_q : problem->tokens_k, at = 0;
-    if (usual && problem->tokens_q == problem->tokens_k && problem->seq_q == problem->seq_k)
-        seed = 0;
     lab_data_set(kind, data, 0, 0);
     for (int64_t b = 0; b < problem->batch; b++) {
         const int64_t behind = problem->batch - b - 1, most = least(seq, left);
@@ -187,13 +232,28 @@ static void fill_cumulative(const heed_problem *problem, lab_role role, void *da
         const int64_t mean = left / (behind + 1);
         int64_t any = lab_random_below(seed, 2 * (uint64_t)b, 2 * mean + 1);
         const int64_t lengths[] = { any, any, any, any, mean, seq, 1, 0 };
-        int64_t length = lengths[lab_random_below(seed, 2 * (uint64_t)b + 1, usual ? 4 : 8)];
+        int64_t length = lengths[lab_random_below(seed, 2 * (uint64_t)b + 1, 8)];
         length = length > most ? most : length;
         length = length < fewest ? fewest : length;
         left -= length;
         at += length;
         lab_data_set(kind, data, b + 1, (double)at);
     }
+}
+
+/* The same of usual lengths. In self-attention they are the same for queries and keys. */
+static void fill_usual_cumulative(const heed_problem *problem, lab_role role, void *data,
+                                  uint64_t seed)
+{
+    const bool queries = role == LAB_CU_Q;
+    const heed_data kind = (queries ? problem->cu_seqlens_q : problem->cu_seqlens_k).type;
+    const lab_mixture lengths = lab_mixture_of_packed(problem, queries);
+    const size_t size = lab_data_size(kind);
+    lab_mixture_draw(&lengths, seed, kind, (char *)data + size, 1);
+    lab_data_set(kind, data, 0, 0);
+    for (int64_t b = 0; b < problem->batch; b++)
+        lab_data_set(kind, data, b + 1,
+                     lab_data_get(kind, data, b) + lab_data_get(kind, data, b + 1));
 }
 
 /* Where documents end that @length positions are cut into at random: in @ends, sorted. */
@@ -268,6 +328,7 @@ static void fill_array(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
+/* Operands without usual values of their own. */
 static void fill_operand(const heed_problem *problem, lab_role role, void *data, uint64_t seed,
                          bool usual)
 {
@@ -276,14 +337,12 @@ static void fill_operand(const heed_problem *problem, lab_role role, void *data,
         fill_slopes(problem, &view, data, seed, usual);
     else if (role == LAB_SINKS)
         fill_sinks(&view, data, seed);
-    else if (role == LAB_STARTS && usual)
-        fill_usual_starts(problem, &view, data, seed);
     else if (role == LAB_STARTS)
         fill_starts(problem, &view, data, seed);
     else if (role == LAB_LENGTHS)
-        fill_lengths(problem, &view, data, seed, usual);
+        fill_lengths(problem, &view, data, seed);
     else if (role == LAB_CU_Q || role == LAB_CU_K)
-        fill_cumulative(problem, role, data, seed, usual);
+        fill_cumulative(problem, role, data, seed);
     else if (role == LAB_COS || role == LAB_SIN)
         fill_turns(problem, &view, data, role == LAB_COS);
     else if (role == LAB_TABLE)
@@ -292,8 +351,6 @@ static void fill_operand(const heed_problem *problem, lab_role role, void *data,
         fill_shown(problem, &view, data, seed);
     else if (role == LAB_BIAS || view.kind == HEED_DATA_F32)
         fill_normal(&view, data, seed);
-    else if (usual && is_along_sequence(problem, role))
-        fill_documents(&view, data, seed);
     else
         fill_array(problem, &view, data, seed);
 }
@@ -305,7 +362,22 @@ void lab_operand_fill(const heed_problem *problem, lab_role role, void *data, ui
 
 void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *data, uint64_t seed)
 {
-    fill_operand(problem, role, data, seed, true);
+    const uint64_t documents = lab_random_stream(seed, STREAM_DOCUMENTS);
+    const uint64_t drawn = lab_random_stream(seed, STREAM_LENGTHS);
+    lab_view view = lab_view_of(problem, role);
+    const lab_mixture lengths = lab_mixture_of_keys(problem);
+    if (role == LAB_STARTS)
+        fill_usual_starts(problem, &view, data, documents);
+    else if (role >= LAB_ARRAYS && is_along_sequence(problem, role))
+        fill_documents(&view, data, lab_random_stream(documents, 0));
+    else if (role == LAB_LENGTHS)
+        lab_mixture_draw(&lengths, drawn, view.kind, data, view.strides.batch);
+    else if (role == LAB_CU_Q || role == LAB_CU_K)
+        fill_usual_cumulative(problem, role, data, drawn);
+    else if (role == LAB_TABLE && lab_mixture_fills_pool(problem))
+        fill_pool_table(problem, &view, data, seed);
+    else
+        fill_operand(problem, role, data, lab_random_stream(seed, (uint64_t)role), true);
 }
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -19,9 +19,11 @@
  * lies at the problem's strides. */
 void lab_operand_fill(const heed_problem *problem, lab_role role, void *data, uint64_t seed);
 
-/* lab_operand_fill_usual() does so with values as models have them, to time kernels with: slopes
- * are not negative, starts are those of twelve documents cut at random, and an i32 array with a
- * number for each position has the numbers of such documents. */
+/* lab_operand_fill_usual() does so with values as models and servers have them, to time kernels
+ * with: slopes are not negative; starts are those of twelve documents cut at random, and an i32
+ * array with a number for each position has the numbers of the same documents; lengths, and those
+ * of packed sequences, are as lab/verify/mixture.h says. @seed is that of the problem: operands
+ * that belong together are filled with the same one. */
 void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *data, uint64_t seed);
 
 /* How bias and slopes go with values of Q, K and V. */

@@ -8,6 +8,7 @@ import weakref
 
 from conversation import PEERS, Conversation, check, check_error, problem_of
 from judged import attention, operand, try_problem
+from serving import test_serving
 
 FAKE_FA3 = pathlib.Path(__file__).resolve().parent / "fake_fa3"
 FAKE_TORCH = pathlib.Path(__file__).resolve().parent / "fake_torch"
@@ -206,8 +207,9 @@ def test_cuda(folder):
     test_memory()
     test_behind()
     test_libraries(folder)
+    test_serving(np, open_torch, folder, FAKE_FA3)
     peer, reply = open_torch(folder, FAKE_TORCH_REFUSES="cudnn")
-    check(reply["backends"] == ["flash", "efficient", "cudnn", "math", "fa2", "fa3", "flex"], reply)
+    check(reply["backends"] == ["flash", "efficient", "cudnn", "math", "fa2", "fa3", "flashinfer", "flex"], reply)
     check(reply["behind"] is True, reply)
     check(reply["device"] == "cuda:0" and "a fake device" in reply["detail"], reply)
     square, grouped = (1, 2, 2, 33, 33, 16, 16), (2, 4, 2, 9, 21, 8, 8)

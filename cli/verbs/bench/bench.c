@@ -347,11 +347,11 @@ static const cli_option options[] = {
     OPT_CHOICE("effort", 'e', "EFFORT", efforts, "estimate",
                "How to choose heed's kernel: by a cost model, by timing every kernel, or "
                "every config of every kernel"),
-    OPT_TEXT(
-        "peers", 0, "LIST",
-        "Rivals to time, separated by commas, or none [default: all that are found]. Each "
-        "backend of a rival counts as one, such as torch-flash; fa2, fa3 and flex are timed where "
-        "they are named"),
+    OPT_TEXT("peers", 0, "LIST",
+             "Rivals to time, separated by commas, or none [default: all that are found]. Each "
+             "backend of a rival counts as one, such as torch-flash; fa2, fa3, flashinfer and flex "
+             "are timed where "
+             "they are named"),
     OPT_REAL("seconds", 0, "N", 0.01, 3600, "1",
              "Seconds to time heed, and each rival beside it, on each problem; slow ones "
              "take longer"),

@@ -81,6 +81,17 @@ static json_t *summary_of(const lab_bench_row *row)
     return row->outcome == LAB_BENCH_OK ? summary_json(&row->summary) : json_null();
 }
 
+/* The lengths that both sides had; null for a problem without. */
+static json_t *sequences_of(const lab_bench_sequences *all)
+{
+    if (all->count == 0)
+        return json_null();
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "count", (json_int_t)all->count, "queries",
+                     (json_int_t)all->queries, "keys", (json_int_t)all->keys, "shortest",
+                     (json_int_t)all->shortest, "longest", (json_int_t)all->longest, "bytes",
+                     cli_json_positive(all->work.bytes));
+}
+
 static json_t *row_of(const lab_bench_row *row)
 {
     char spec[HEED_SPEC_SIZE];
@@ -89,12 +100,13 @@ static json_t *row_of(const lab_bench_row *row)
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     return json_pack(
         "{s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o}",
+        "s:o, s:o, s:o}",
         "problem", spec, "label", cli_json_word(row->source->label), "kernel",
         cli_json_word(row->kernel), "outcome", lab_bench_outcome_name(row->outcome), "reason",
         cli_json_word(row->reason), "error", error_of(row->error), "rows_checked",
-        (json_int_t)row->rows_checked, "copies", (json_int_t)row->copies, "flops",
-        cli_json_real(row->flops), "flops_per_second", cli_json_positive(rate), "of_ceiling",
+        (json_int_t)row->rows_checked, "copies", (json_int_t)row->copies, "sequences",
+        sequences_of(&row->sequences), "flops", cli_json_real(row->flops), "flops_per_second",
+        cli_json_positive(rate), "of_ceiling",
         cli_json_positive(row->ceiling > 0 ? rate / row->ceiling : 0), "of_roofline",
         cli_json_positive(good ? lab_bench_of_roofline(row) : 0), "floor_seconds",
         cli_json_positive(row->floor), "bound_by",

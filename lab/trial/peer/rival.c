@@ -187,10 +187,22 @@ void lab_rival_close(lab_rival *rival)
     rival->peer = NULL;
 }
 
-/* Bytes of a dense tensor of a problem that has been checked. */
-static size_t tensor_size(const heed_problem *p, int64_t heads, int64_t seq, int64_t dim)
+/* Rows of Q and O: those of packed queries are of all sequences. */
+static int64_t query_rows(const heed_problem *p)
 {
-    return (size_t)(p->batch * heads * seq * dim) * heed_type_size(p->type);
+    return p->tokens_q > 0 ? p->tokens_q : p->batch * p->seq_q;
+}
+
+/* Rows of K and V: packed ones, those of a pool of pages, or of all batch elements. */
+static int64_t key_rows(const heed_problem *p)
+{
+    return p->tokens_k > 0 ? p->tokens_k : p->page > 0 ? p->pages * p->page : p->batch * p->seq_k;
+}
+
+/* Bytes of a dense tensor of a problem that has been checked. */
+static size_t tensor_size(const heed_problem *p, int64_t rows, int64_t heads, int64_t dim)
+{
+    return (size_t)(rows * heads * dim) * heed_type_size(p->type);
 }
 
 /* The part of such a tensor that its file has. */
@@ -237,6 +249,16 @@ static json_t *prepare_request(const heed_problem *p, const lab_rival_data *data
                                 "seq_q", (json_int_t)p->seq_q, "seq_k", (json_int_t)p->seq_k,
                                 "dim_qk", (json_int_t)p->dim_qk, "dim_v", (json_int_t)p->dim_v,
                                 "scale", (double)p->scale, "copies", (json_int_t)copies);
+    const struct {
+        const char *name;
+        int64_t value;
+    } serving[] = { { "tokens_q", p->tokens_q },
+                    { "tokens_k", p->tokens_k },
+                    { "page", p->page },
+                    { "pages", p->pages } };
+    for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
+        if (serving[i].value > 0)
+            json_object_set_new(request, serving[i].name, json_integer(serving[i].value));
     for (int i = 0; i < FILES; i++)
         json_object_set_new(request, names[i], file_path(fds[i]));
     if (data->operand_count > 0)
@@ -268,9 +290,9 @@ static bool share_files(const heed_problem *p, const lab_rival_data *data, int f
         const void *data;
         size_t size;
     } rows[FILES] = {
-        { "heed-q", data->q, tensor_size(p, p->heads_q, p->seq_q, p->dim_qk) },
-        { "heed-k", data->k, tensor_size(p, p->heads_kv, p->seq_k, p->dim_qk) },
-        { "heed-v", data->v, tensor_size(p, p->heads_kv, p->seq_k, p->dim_v) },
+        { "heed-q", data->q, tensor_size(p, query_rows(p), p->heads_q, p->dim_qk) },
+        { "heed-k", data->k, tensor_size(p, key_rows(p), p->heads_kv, p->dim_qk) },
+        { "heed-v", data->v, p->shared ? 0 : tensor_size(p, key_rows(p), p->heads_kv, p->dim_v) },
         { "heed-o", NULL, 0 },
     };
     bool done = true;
@@ -311,7 +333,7 @@ lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
     if (answer == LAB_ANSWER_OK) {
         copy_member(rival->method, reply, "detail");
         rival->o_fd = fds[FILE_O];
-        rival->o_size = tensor_size(p, p->heads_q, p->seq_q, p->dim_v);
+        rival->o_size = tensor_size(p, query_rows(p), p->heads_q, p->dim_v);
     }
     json_decref(reply);
     return answer;

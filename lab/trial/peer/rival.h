@@ -72,9 +72,11 @@ typedef struct lab_rival_operand {
     void *data;
     size_t size; /* bytes */
 } lab_rival_operand;
-#define LAB_RIVAL_OPERANDS_MAX 9
+#define LAB_RIVAL_OPERANDS_MAX 17
 
-/* The data of a problem as peers get them: Q, K and V dense, [batch, seq, heads, dim]. */
+/* The data of a problem as peers get them: Q, K and V dense, [batch, seq, heads, dim]; where they
+ * are packed [tokens, heads, dim]; K and V in pages as their pool, [pages, page, heads, dim]. V is
+ * not looked at where it is a part of K. */
 typedef struct lab_rival_data {
     const void *q;
     const void *k;

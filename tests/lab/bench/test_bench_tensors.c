@@ -187,6 +187,102 @@ static void judges_weightless_rows(void **state)
     lab_expect_destroy(expect);
 }
 
+/* Usual lengths have the total that the problem says, whatever the seed, from a hundredth of the
+ * most up; in a pool that they fill no page is of two sequences. */
+static void draws_lengths(void **state)
+{
+    static const struct {
+        const char *spec;
+        int64_t keys, shortest, longest;
+    } rows[] = {
+        { "b16 h1 s1/21472 d1 f32 lengths paged=16/5752", 91792, 215, 21472 },
+        { "b64 h1 s7440 d1 f32 causal varlen=81286", 81286, 75, 7440 },
+        { "b5 h1 s3/900 d1 f32 lengths=b", 1312, 9, 900 },
+        { "b1 h1 s3/900 d1 f32 lengths=b", 900, 900, 900 },
+        { "b4 h1 s6/8 d1 f32 varlen=2/31", 31, 7, 8 },
+    };
+    heed_context *context = open_context();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (uint64_t seed = 1; seed < 4; seed++) {
+            lab_bench_source source = source_of(rows[i].spec);
+            lab_bench_tensors tensors;
+            assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, seed, 0),
+                             HEED_OK);
+            const heed_buffers data = lab_bench_tensors_inputs(&tensors);
+            const lab_bench_sequences all = lab_bench_sequences_of(&tensors.problem, &data);
+            assert_int_equal(all.count, source.problem.batch);
+            if (all.keys != rows[i].keys || all.shortest != rows[i].shortest ||
+                all.longest != rows[i].longest)
+                fail_msg("%s: %lld keys, %lld to %lld", rows[i].spec, (long long)all.keys,
+                         (long long)all.shortest, (long long)all.longest);
+            lab_bench_tensors_free(&tensors);
+        }
+    heed_context_destroy(context);
+}
+
+static void shares_no_page(void **state)
+{
+    heed_context *context = open_context();
+    lab_bench_source source = source_of("b16 h1 s1/2048 d1 f32 lengths paged=16/640");
+    lab_bench_tensors tensors;
+    bool named[640] = { false };
+    assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
+    const heed_buffers data = lab_bench_tensors_inputs(&tensors);
+    const int32_t *lengths = data.lengths, *table = data.table;
+    for (int b = 0; b < 16; b++)
+        for (int j = 0; j < 128; j++) {
+            const int32_t page = table[b * 128 + j];
+            assert_in_range(page, 0, 639);
+            assert_false(16 * j < lengths[b] && named[page]);
+            named[page] |= 16 * j < lengths[b];
+        }
+    const float *k = data.k, *values = tensors.values[LAB_K]; /* a pool in its own order */
+    for (int i = 0; i < 640 * 16; i++)
+        assert_true(k[i] == values[i]);
+    lab_bench_tensors_free(&tensors);
+    heed_context_destroy(context);
+}
+
+/* Work is that of the keys there are: sequences one by one. */
+static void weighs_sequences(void **state)
+{
+    lab_bench_source source = source_of("b3 h4/2 s2/100 d8 f16 causal=br lengths");
+    lab_bench_source packed = source_of("b3 h4/2 s9 d8 f16 causal varlen=14");
+    int32_t lengths[3] = { 50, 0, 7 }, cumulative[4] = { 0, 5, 5, 14 };
+    const heed_buffers data = { .size = sizeof data,
+                                .lengths = lengths,
+                                .cu_seqlens_q = cumulative,
+                                .cu_seqlens_k = cumulative };
+    lab_bench_sequences all = lab_bench_sequences_of(&source.problem, &data);
+    assert_int_equal(all.keys, 57);
+    assert_int_equal(all.queries, 6);
+    assert_int_equal(all.shortest, 0);
+    assert_true(all.flops == 4.0 * 32 * (49 + 50 + 6 + 7));
+    assert_true(all.work.bytes == 2.0 * (57 * 2 * 16 + 2 * 2 * 4 * 16)); /* one has none */
+    all = lab_bench_sequences_of(&packed.problem, &data);
+    assert_int_equal(all.keys, 14);
+    assert_int_equal(all.queries, 14);
+    assert_true(all.flops == 4.0 * 32 * (5 * 6 / 2 + 9 * 10 / 2));
+    source = source_of("b1 h1 s4 d8 f16");
+    assert_int_equal(lab_bench_sequences_of(&source.problem, &data).count, 0);
+}
+
+/* An expression's documents are those of starts. */
+static void draws_documents(void **state)
+{
+    heed_context *context = open_context();
+    lab_bench_source source = source_of("b1 h1 s500 d1 f32 causal starts=q array=doc:i32:500 "
+                                        "visible=doc[q]==doc[k]");
+    lab_bench_tensors tensors;
+    assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
+    const heed_buffers data = lab_bench_tensors_inputs(&tensors);
+    const int32_t *starts = data.starts, *document = data.arrays[0];
+    for (int i = 1; i < 500; i++)
+        assert_true((starts[i] == i) == (document[i] != document[i - 1]));
+    lab_bench_tensors_free(&tensors);
+    heed_context_destroy(context);
+}
+
 static void refuses_more_than_the_machine_has(void **state)
 {
     heed_context *context = open_context();
@@ -207,6 +303,10 @@ int main(void)
         cmocka_unit_test(repeats_values),
         cmocka_unit_test(judges_rows),
         cmocka_unit_test(judges_weightless_rows),
+        cmocka_unit_test(draws_lengths),
+        cmocka_unit_test(shares_no_page),
+        cmocka_unit_test(weighs_sequences),
+        cmocka_unit_test(draws_documents),
         cmocka_unit_test(refuses_more_than_the_machine_has),
     };
 

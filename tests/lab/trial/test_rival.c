@@ -220,6 +220,45 @@ static void test_operands(void **state)
     assert_memory_equal(text + sizeof bias, doc, sizeof doc);
 }
 
+/* Packed tensors, pools of pages, and a V that is a part of K: the sizes of the files of Q, K and
+ * V, and of O, in bytes. */
+static void test_serving(void **state)
+{
+    static const struct {
+        const char *spec, *sizes, *member;
+        size_t output;
+    } rows[] = {
+        { "b3 h4/2 s9/20 d8/4 f16 varlen=14/33", "896 1056 528", "tokens_k", (size_t)14 * 16 * 2 },
+        { "b3 h4/2 s9/20 d8/4 f16 varlen=14/0", "896 1920 960", "tokens_q", (size_t)14 * 16 * 2 },
+        { "b3 h4/2 s2/20 d8/4 f16 paged=5/7", "384 1120 560", "pages", (size_t)6 * 16 * 2 },
+        { "b3 h4/2 s2/20 d8/4 f16 shared", "384 1920 0", "seq_k", (size_t)6 * 16 * 2 },
+    };
+    static char values[4096];
+    const lab_rival_data data = { .q = values, .k = values, .v = values };
+    char path[600], text[100];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        heed_problem problem = parsed(rows[i].spec);
+        lab_rival rival;
+        assert_int_equal(open_script(&rival,
+                                     "read x; hello; read x; printf '%s' \"$x\" >asked; "
+                                     "printf '%s ' $(for f in $(grep -o '\"/proc[^\"]*\"' asked "
+                                     "| tr -d '\"' | head -3); do stat -Lc %s $f; done) >data; "
+                                     "ok; read x; ok"),
+                         LAB_ANSWER_OK);
+        assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 1), LAB_ANSWER_OK);
+        assert_int_equal(rival.o_size, rows[i].output);
+        lab_rival_close(&rival);
+        snprintf(path, sizeof path, "%s/data", folder);
+        const int length = (int)scratch_read(path, text, sizeof text);
+        if (length < 1 || strncmp(text, rows[i].sizes, (size_t)length - 1) != 0)
+            fail_msg("%s: %.*s", rows[i].spec, length, text);
+        snprintf(path, sizeof path, "%s/asked", folder);
+        json_t *asked = json_load_file(path, 0, NULL);
+        assert_true(json_is_integer(json_object_get(asked, rows[i].member)));
+        json_decref(asked);
+    }
+}
+
 /* Runs the naive peer on @spec and compares every element of its O with the float64 reference. */
 static void run_naive(const char *spec)
 {
@@ -424,7 +463,7 @@ static void test_device(void **state)
     }
     assert_int_equal(answer, LAB_ANSWER_OK);
     assert_true(rival.period && rival.behind);
-    assert_int_equal(rival.backend_count, 7);
+    assert_int_equal(rival.backend_count, 8);
     assert_string_equal(rival.backends[0], "flash");
     run_backend(&rival, "flash", &problem);
     run_backend(&rival, "efficient", &problem);
@@ -445,17 +484,12 @@ static void test_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hello),
-        cmocka_unit_test(test_bad_hellos),
-        cmocka_unit_test(test_refused_problem),
-        cmocka_unit_test(test_bad_runs),
-        cmocka_unit_test(test_bad_check),
-        cmocka_unit_test(test_crashes_are_survived),
-        cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_naive_peer),
-        cmocka_unit_test(test_requests_out_of_order),
-        cmocka_unit_test(test_unknown_words),
-        cmocka_unit_test(test_device),
+        cmocka_unit_test(test_hello),           cmocka_unit_test(test_bad_hellos),
+        cmocka_unit_test(test_refused_problem), cmocka_unit_test(test_bad_runs),
+        cmocka_unit_test(test_bad_check),       cmocka_unit_test(test_crashes_are_survived),
+        cmocka_unit_test(test_operands),        cmocka_unit_test(test_serving),
+        cmocka_unit_test(test_naive_peer),      cmocka_unit_test(test_requests_out_of_order),
+        cmocka_unit_test(test_unknown_words),   cmocka_unit_test(test_device),
     };
 
     return cmocka_run_group_tests(tests, open_folder, scratch_close);

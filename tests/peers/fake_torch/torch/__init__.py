@@ -17,7 +17,7 @@ import numpy as np
 __version__ = "0.0+fake"
 version = types.SimpleNamespace(cuda="0.0")
 float32, float16, bfloat16, bool = np.float32, np.float16, np.uint16, np.bool_
-int32, uint8 = np.int32, np.uint8
+int32, int64, uint8 = np.int32, np.int64, np.uint8
 enabled = {}
 recording = None  # the list of the graph that is being captured
 
@@ -46,6 +46,9 @@ class Tensor:
 
     dtype = property(lambda self: self.array.dtype)
     cpu = clone = lambda self: self
+
+    def tolist(self):
+        return self.array.tolist()
 
     def numel(self):
         return self.array.size

@@ -1,0 +1,28 @@
+/*
+ * sequences.h - the sequences that lengths make of a problem, and the work that they are
+ */
+#ifndef LAB_BENCH_SEQUENCES_H
+#define LAB_BENCH_SEQUENCES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "lab/inspect/roofline.h"
+
+/* The sequences of one problem with lengths, or with packed ones. */
+typedef struct lab_bench_sequences {
+    int64_t count;    /* 0: the problem has neither */
+    int64_t queries;  /* of all together */
+    int64_t keys;     /* likewise */
+    int64_t shortest; /* keys of a sequence */
+    int64_t longest;
+    double flops;  /* of all, as if each were a problem of its own */
+    lab_work work; /* that no exact kernel can leave out, as lab_roofline_work() has it */
+} lab_bench_sequences;
+
+/* lab_bench_sequences_of() looks at the lengths in @data of @problem, normalized; at the cumulative
+ * ones, where queries or keys are packed. */
+lab_bench_sequences lab_bench_sequences_of(const heed_problem *problem, const heed_buffers *data);
+
+#endif /* LAB_BENCH_SEQUENCES_H */

@@ -1,0 +1,247 @@
+"""Sequences and caches as a server has them (docs/serving.md): lengths, page tables and packed sequences
+as FlashAttention-3 and FlashInfer get them.
+
+    serving = Serving(torch, problem, words, device)
+    serving.lengths()           keys of each sequence, int32 on the device; None: all of them
+    serving.table()             numbers of pages, int32 [batch, pages of a sequence]; None: no pages
+    serving.packed("q")         cumulative lengths of packed queries, or of keys: int32; None: not packed
+
+Schedules, plans and metadata that a library can make beforehand are made before any call, and are
+not in its time.
+"""
+
+import functools
+
+import peer
+from torch_ways import Way, imported, only, torch_type
+
+# Words of sequences and caches. Those that say of what type or where an operand is change nothing.
+WORDS = frozenset({"lengths", "varlen", "paged", "shared", "table", "cu_q", "cu_k"})
+
+# Bytes that FlashInfer gets for results of splits. Its own examples give it half as many.
+WORKSPACE_BYTES = 256 << 20
+
+INTERFACE = "FlashAttention-3, hopper/ of flash-attention; PYTHONPATH names its folder"
+
+
+class Serving:
+    def __init__(self, torch, problem, words, device):
+        self.torch, self.problem, self.device = torch, problem, device
+        self.operands = words.operands
+        self.pages = getattr(problem, "pages", 0)
+        self.page = getattr(problem, "page", 0)
+
+    def flat(self, name, shape):
+        if name not in self.operands:
+            return None
+        return self.operands[name].reshape(shape).to(self.torch.int32).contiguous()
+
+    def lengths(self):
+        return self.flat("lengths", (self.problem.batch,))
+
+    def table(self):
+        return self.flat("table", (self.problem.batch, -1))
+
+    def packed(self, letter):
+        return self.flat(f"cu_seqlens_{letter}", (self.problem.batch + 1,))
+
+    def all_keys(self):
+        """As many keys as a sequence can have, for each."""
+        return self.whole([self.problem.seq_k] * self.problem.batch)
+
+    def evenly(self, rows):
+        """Cumulative lengths of sequences that have so many rows each."""
+        return self.whole([b * rows for b in range(self.problem.batch + 1)])
+
+    def whole(self, numbers):
+        return self.torch.tensor(numbers, dtype=self.torch.int32, device=self.device)
+
+    def varies(self):
+        return "lengths" in self.operands or self.packed("q") is not None or self.packed("k") is not None
+
+    def level(self):
+        """Has each sequence as many queries as keys? Then masks have one alignment."""
+        q, k = self.packed("q"), self.packed("k")
+        return q is not None and k is not None and q.tolist() == k.tolist()
+
+
+def is_serving(words):
+    return bool(words.said & WORDS)
+
+
+# ---- FlashAttention-3 ----
+
+
+def fa3(torch, problem, words, options, device):
+    """Its functions for packed sequences and for caches, with its own heuristic for splits."""
+    if words.chunk:
+        raise peer.Unsupported("FlashAttention-3 is given no chunks of sequences that differ, or in pages")
+    serving = Serving(torch, problem, words, device)
+    mla = "shared" in words.said and problem.dim_qk - problem.dim_v == 64
+    if serving.packed("k") is not None:
+        return [packed_ways(serving, options, mla)]
+    return [cache_ways(serving, options, mla)]
+
+
+def split(problem, mla, q, k, v):
+    """Q, K, V as FlashAttention-3 takes them, and qv: with absorbed MLA the columns that K shares with V
+    are products of their own."""
+    dim = problem.dim_v
+    if mla:
+        return q[..., dim:], k[..., dim:], k[..., :dim], {"qv": q[..., :dim]}
+    return q, k, k[..., :dim] if v is None else v, {}
+
+
+def packed_ways(serving, options, mla):
+    """K and V are packed, and Q is made so, which costs nothing."""
+    problem = serving.problem
+    (attention,) = imported("flash_attn_interface", ["flash_attn_varlen_func"], INTERFACE)
+    queries = serving.packed("q")
+    queries = serving.evenly(problem.seq_q) if queries is None else queries
+    limits = queries, serving.packed("k"), problem.seq_q, problem.seq_k
+
+    def attend(splits, q, k, v):
+        rows = q.reshape((-1,) + tuple(q.shape[2:]))
+        rows, k, v, more = split(problem, mla, rows, k[0], None if v is None else v[0])
+        o = only(attention(rows, k, v, *limits, num_splits=splits, **options, **more))
+        return o.reshape(tuple(q.shape[:3]) + tuple(o.shape[2:]))
+
+    return [
+        Way(f"flash_attn_varlen_func, {text}", functools.partial(attend, splits), heads_first=False)
+        for splits, text in ((1, "no splits"), (0, "splits by its heuristic"))
+    ]
+
+
+def cache_ways(serving, options, mla):
+    """A padded cache, or pages: as they are, and with the schedule made beforehand. Of one query that
+    sees all keys a causal mask hides nothing, but there are other kernels for it."""
+    attention, schedule = imported(
+        "flash_attn_interface", ["flash_attn_with_kvcache", "get_scheduler_metadata"], INTERFACE
+    )
+    problem, lengths, queries = serving.problem, serving.lengths(), serving.packed("q")
+    single = problem.seq_q == 1 and queries is None and "window_size" not in options
+    given = [(lengths, True), (lengths, False)] if lengths is not None else [(None, False), (serving.all_keys(), True)]
+    ways = []
+    for causal in (True, False) if single else (options["causal"],):
+        for seen, beforehand in given:
+            more = {**options, "causal": causal, "num_splits": 0, "page_table": serving.table()}
+            if queries is not None:
+                more.update(cu_seqlens_q=queries, max_seqlen_q=problem.seq_q)
+            if seen is not None:
+                more["cache_seqlens"] = seen
+            make = functools.partial(metadata, schedule, serving, mla, seen, more) if beforehand else None
+            text = "flash_attn_with_kvcache" + ", causal" * (causal and single) + ", metadata" * beforehand
+            ways.append(Way(text, cached(attention, problem, mla, more, make), heads_first=False))
+    return ways
+
+
+def cached(attention, problem, mla, options, make):
+    """Attention over a cache. Its first call, which is not timed, makes the metadata."""
+    made = {}
+
+    def attend(q, k, v):
+        if make and not made:
+            made["scheduler_metadata"] = make()
+        rows = q[0] if "cu_seqlens_q" in options else q
+        rows, k, v, more = split(problem, mla, rows, k, v)
+        o = only(attention(rows, k, v, **options, **more, **made))
+        return o.reshape(tuple(q.shape[:3]) + tuple(o.shape[-1:]))
+
+    return attend
+
+
+def metadata(schedule, serving, mla, seen, options):
+    problem = serving.problem
+    more = {name: options[name] for name in ("cu_seqlens_q", "window_size") if name in options}
+    return schedule(
+        problem.batch,
+        problem.seq_q,
+        problem.seq_k,
+        problem.heads_q,
+        problem.heads_kv,
+        problem.dim_qk - problem.dim_v if mla else problem.dim_qk,
+        seen,
+        qkv_dtype=torch_type(serving.torch, problem),
+        headdim_v=problem.dim_v,
+        page_size=serving.page or None,
+        causal=options["causal"],
+        has_softcap="softcap" in options,
+        num_splits=0,
+        **more,
+    )
+
+
+# ---- FlashInfer ----
+
+
+def flashinfer(torch, problem, words, device):
+    """Its decoding over pages, with tensor cores and without, with the plan made beforehand."""
+    refuse_others(problem, words)
+    (decoder,) = imported("flashinfer", ["BatchDecodeWithPagedKVCacheWrapper"], "pip install flashinfer-python")
+    serving = Serving(torch, problem, words, device)
+    pages = page_lists(serving)
+    return [
+        [
+            Way(text, planned(decoder, serving, pages, cores), heads_first=False)
+            for cores, text in ((True, "decode, tensor cores"), (False, "decode"))
+        ]
+    ]
+
+
+def refuse_others(problem, words):
+    """Raises Unsupported unless it is one query for each sequence, over pages."""
+    one = problem.seq_q == 1 and "varlen" not in words.said
+    for good, what in (
+        ("paged" in words.said, "keys in pages alone"),
+        (one, "one query for each sequence"),
+        (problem.mask != "causal=tl", "a causal mask that is aligned bottom right"),
+        (problem.dim_qk == problem.dim_v, "head dims of Q and V that are equal"),
+        (problem.type != "f32", "f16 and bf16"),
+    ):
+        if not good:
+            raise peer.Unsupported(f"FlashInfer's paged decoding is for {what}")
+
+
+def page_lists(serving):
+    """FlashInfer's three lists: where the pages of a sequence begin among all, all of them, and the keys
+    of each last one."""
+    problem, page = serving.problem, serving.page
+    lengths = serving.lengths()
+    lengths = [problem.seq_k] * problem.batch if lengths is None else lengths.tolist()
+    starts, numbers, last = [0], [], []
+    for row, length in zip(serving.table().tolist(), lengths):
+        used = -(-length // page)
+        numbers += row[:used]
+        starts.append(starts[-1] + used)
+        last.append(length - (used - 1) * page if used else 0)
+    return serving.whole(starts), serving.whole(numbers), serving.whole(last)
+
+
+def planned(decoder, serving, pages, cores):
+    """Its first call, which is not timed, plans."""
+    torch, problem = serving.torch, serving.problem
+    ready = []
+
+    def plan():
+        room = torch.zeros(WORKSPACE_BYTES, dtype=torch.uint8, device=serving.device)
+        wrapper = decoder(room, "NHD", use_tensor_cores=cores)
+        kind = torch_type(torch, problem)
+        wrapper.plan(
+            *pages,
+            problem.heads_q,
+            problem.heads_kv,
+            problem.dim_qk,
+            serving.page,
+            q_data_type=kind,
+            kv_data_type=kind,
+            sm_scale=problem.scale,
+        )
+        return wrapper
+
+    def attend(q, k, v):
+        if not ready:
+            ready.append(plan())
+        o = only(ready[0].run(q[:, 0], (k, v)))
+        return o.reshape(tuple(q.shape))
+
+    return attend
