@@ -13,6 +13,10 @@
  * Compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V), and the knob HEED_CLUSTER, blocks of a cluster.
  *
+ * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ *
+ *     @ablate no-exp no-products no-loads divergent extra-barrier masked
+ *
  * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh, and so are those
  * under a mask whose results are not finite.
  *

@@ -64,6 +64,11 @@ HEED_DEVICE void load_tile(const heed_cuda_mapped_args *m, const place *at, u32 
             if (CLEANS && j == cleaned && (!HEED_PAGED || ptx_lane() == 0))
                 ptx_mbarrier_arrive(begun_barrier(part));
         }
+        if (ABLATED(ABLATE_NO_LOADS) && j >= STAGES) { /* what is in the stage stays */
+            if (!HEED_PAGED || ptx_lane() == 0)
+                ptx_mbarrier_arrive(full);
+            continue;
+        }
         if (!HEED_PAGED || ptx_lane() == 0)
             ptx_mbarrier_arrive_expect(full, PANEL_BYTES);
         if (HEED_PAGED)

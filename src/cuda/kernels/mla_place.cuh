@@ -50,6 +50,8 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
     u32 end = at->first + share < seen.end ? at->first + share : seen.end;
     at->tiles = end > at->first ? end - at->first : 0;
     at->full = seen.full_end > at->first ? seen.full_end - at->first : 0;
+    if (ABLATED(ABLATE_MASKED))
+        at->full = 0;
     at->limit = batch_keys(args, at->batch, divide(last, args->group)).end;
 }
 

@@ -40,6 +40,20 @@ HEED_DEVICE void warpgroup_barrier(const u32 half)
 
 /* ---- Products ---- */
 
+/* In place of scores: what the panel is made of, so that no two are the same. */
+HEED_DEVICE void take_keys(const walk *w, float *d, const u32 stage, const u32 panel)
+{
+    u32 thread = w->at.warp * 32 + w->at.lane, k = stage_at(stage) + panel * PANEL_BYTES;
+    HEED_UNROLL
+    for (u32 nt = 0; nt < KEYS8; nt++) {
+        heed_u32x4 x = ptx_ld_shared_16(k + (nt * GROUP_THREADS + thread) % (PANEL_BYTES / 16) * 16);
+        HEED_UNROLL
+        for (u32 i = 0; i < 4; i++)
+            d[nt * 4 + i] = ptx_as_f32(x.v[i]);
+    }
+    ptx_warp_barrier();
+}
+
 /* Starts the part of a tile's scores that a panel makes, when it has come. */
 HEED_DEVICE void start_panel(const walk *w, float *d, const u32 stage, u32 j, const u32 panel,
                              const int first)
@@ -49,6 +63,10 @@ HEED_DEVICE void start_panel(const walk *w, float *d, const u32 stage, u32 j, co
         k = q + (STAGES_AT + stage * STAGE_BYTES) / 16; /* or each step's is kept */
     ptx_mbarrier_wait(cleaned ? clean_barrier(panel) : full_barrier(stage, panel),
                       cleaned ? 0 : tile_parity(j));
+    if (ABLATED(ABLATE_NO_PRODUCTS)) {
+        take_keys(w, d, stage, panel);
+        return;
+    }
     ptx_wgmma_fence();
     HEED_UNROLL
     for (u32 kk = 0; kk < PANEL_COLUMNS / 16; kk++)
@@ -87,6 +105,8 @@ HEED_DEVICE void finish_scores(const walk *w, scores *x, const u32 stage, u32 j)
 /* One step of values. */
 HEED_DEVICE void value_step(float *d, const u32 a[4], u64 b)
 {
+    if (ABLATED(ABLATE_NO_PRODUCTS))
+        return;
     ptx_wgmma_n256_rs(d, a, b, 1);
 }
 
@@ -138,6 +158,8 @@ HEED_DEVICE void scale_values(state *st, float old[ROWS16][2])
 HEED_DEVICE int raise(const walk *w, state *st, scores *x, float old[ROWS16][2], u32 j)
 {
     tile_bases bases;
+    if (ABLATED(ABLATE_EXTRA_BARRIER))
+        warpgroup_barrier(w->at.half);
     if (j >= w->at.full)
         mask_scores(w->args, &w->at, x->s, tile_key(&w->at, j));
     int raised = find_max(st, x->s, &bases, w->args->scale, old);
