@@ -41,7 +41,6 @@ target_link_libraries(heed_emulated PRIVATE heed_emulator)
 set(knobs_attn_mma.c M=BLOCK_ROWS N=TILE_KEYS W=GROUP_WARPS K=KEY_GROUPS S=STAGES Q=Q_PLACE O=STEP_ORDER
     B=BLOCKS_PER_SM V=VALUE_WARPS)
 set(knobs_attn_wgmma.c R=ROW_GROUPS K=KEY_GROUPS N=TILE_KEYS S=STAGES O=STEP_ORDER T=TURNS C=OWN_TILES G=SCHEDULE)
-set(knobs_attn_mla.c C=CLUSTER)
 function(heed_emulated_object source name)
     set(parameters ${ARGN})
     foreach(knob IN LISTS knobs_${source})
@@ -150,9 +149,9 @@ function(heed_emulated_mla name)
         heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=1 W=4 ${same})
     endif()
 endfunction()
-heed_emulated_mla(mla_d576_512 BF16=1 MASKED=0 DIM_QK=576 DIM_V=512 C=2)
-heed_emulated_mla(mla_d576_512_masked BF16=0 MASKED=1 DIM_QK=576 DIM_V=512 C=8)
-heed_emulated_mla(mla_d520_264 BF16=0 MASKED=1 DIM_QK=520 DIM_V=264 C=1)
+heed_emulated_mla(mla_d576_512 BF16=1 MASKED=0 DIM_QK=576 DIM_V=512)
+heed_emulated_mla(mla_d576_512_masked BF16=0 MASKED=1 DIM_QK=576 DIM_V=512)
+heed_emulated_mla(mla_d520_264 BF16=0 MASKED=1 DIM_QK=520 DIM_V=264)
 heed_emulated_mapped(wgmma_d64 BF16=0 MASKED=0 DIM_QK=64 DIM_V=64 R=1 K=1 N=64 S=2 O=1 T=1 C=1 G=1)
 heed_emulated_mapped(wgmma_d64_turns BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=2 T=2 C=1 G=2)
 heed_emulated_mapped(wgmma_d64_cut BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=4 K=1 N=64 S=3 O=2 T=2 C=2 G=2)
@@ -319,11 +318,11 @@ heed_emulated_changed(attn_mma.c changed_wide_lengths "causal=br lengths"
 heed_emulated_changed(attn_mma.c changed_wide_shared "causal=br lengths paged=2 shared"
     BF16=0 DIM_QK=72 DIM_V=64 M=16 N=32 W=2 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2 SHARED_V=1)
 heed_emulated_changed(attn_mla.c changed_mla_lengths "causal=br lengths shared"
-    BF16=0 DIM_QK=576 DIM_V=512 C=1)
+    BF16=0 DIM_QK=576 DIM_V=512)
 heed_emulated_changed(attn_mla.c changed_mla_paged "lengths paged=16 shared"
-    BF16=1 DIM_QK=576 DIM_V=512 C=4)
+    BF16=1 DIM_QK=576 DIM_V=512)
 heed_emulated_changed(attn_mla.c changed_mla_pages "causal=br paged=128 shared"
-    BF16=0 DIM_QK=576 DIM_V=512 C=2)
+    BF16=0 DIM_QK=576 DIM_V=512)
 heed_emulated_changed(attn_mma.c changed_wide_paged "lengths paged=2 visible=k%50!=7"
     BF16=1 DIM_QK=64 DIM_V=136 M=32 N=32 W=4 K=1 S=3 Q=1 O=1 B=1 ACC16=0 V=2)
 heed_emulated_changed(attn_mma.c changed_mma_sinks "sinks=bh"

@@ -22,7 +22,7 @@ const lab_launch_field lab_launch_fields[LAB_LAUNCH_FIELDS] = {
     { FIELD(aligned), 0, 1, false, false },
     { FIELD(window), 0, 1, false, false },
     { FIELD(in_turn), 0, 1, false, false },
-    { FIELD(paired), 0, 7, true, false },
+    { FIELD(paired), 0, 1, true, false },
     { FIELD(resident), INT_MIN, INT_MAX, true, false },
     { FIELD(map_columns), 0, 64, true, true },
 };

@@ -17,30 +17,20 @@
 #define QK_MAX 576
 #define V_MIN 264
 #define V_MAX 512
-#define SMEM 225576 /* as mla_sizes.cuh counts it */
+#define SMEM 225568 /* as mla_sizes.cuh counts it */
 
 /* The knobs, in the order in which a config has them. */
 enum {
-    SPLITS,  /* clusters that share the keys of the same rows, */
-    CLUSTER, /* and the blocks of one, which share its keys */
+    SPLITS, /* splits: blocks that share the keys of the same rows */
     KNOBS
 };
 
 static const int split_values[] = { 1, 2, 3, 4, 6, 8, 16, 24, 32, 64, 128 };
-static const int cluster_values[] = { 1, 2, 4, 8 };
 #define SPLIT_VALUES ((int)(sizeof split_values / sizeof *split_values))
-#define CLUSTER_VALUES ((int)(sizeof cluster_values / sizeof *cluster_values))
 
 static void config_at(int index, heed_config *config)
 {
-    config->value[SPLITS] = split_values[index / CLUSTER_VALUES];
-    config->value[CLUSTER] = cluster_values[index % CLUSTER_VALUES];
-}
-
-/* Blocks that share the keys of the same rows. */
-static int sharing(const heed_config *config)
-{
-    return config->value[SPLITS] * config->value[CLUSTER];
+    config->value[SPLITS] = split_values[index];
 }
 
 /* Where addresses are not aligned the simple kernel takes over. */
@@ -51,8 +41,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
                                         .splits = config->value[SPLITS],
                                         .aligned = true,
                                         .mapped = TILE_KEYS,
-                                        .rows_apart = true,
-                                        .paired = config->value[CLUSTER] - 1 },
+                                        .rows_apart = true },
                             .fallback_kernel = heed_kernel_of(&heed_cuda_naive_code) };
 }
 
@@ -99,7 +88,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
     if (!*why && SMEM > machine->gpu->smem_block)
         *why = "needs more shared memory than a block can have";
     return !*why && heed_cuda_can_map(problem, why) &&
-           heed_cuda_fits(problem, ROWS, sharing(config), why);
+           heed_cuda_fits(problem, ROWS, config->value[SPLITS], why);
 }
 
 /* Blocks that do not share keys. */
@@ -112,12 +101,12 @@ static double items_of(const heed_problem *problem)
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
                        const heed_machine *machine, const heed_config *config, const char **why)
 {
-    int blocks = sharing(config);
+    int splits = config->value[SPLITS];
     (void)kernel;
     *why = NULL;
-    if (blocks > heed_div_up(problem->seq_k, TILE_KEYS))
-        *why = "not worthwhile: more blocks share keys than there are key tiles";
-    else if (blocks > 1 && !heed_problem_varies_k(problem) &&
+    if (splits > heed_div_up(problem->seq_k, TILE_KEYS))
+        *why = "not worthwhile: more splits than key tiles";
+    else if (splits > 1 && !heed_problem_varies_k(problem) &&
              items_of(problem) >= machine->gpu->multiprocessors)
         *why = "not worthwhile: enough blocks without splitting keys";
     return !*why;
@@ -131,22 +120,19 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
 {
     const heed_gpu *gpu = machine->gpu;
     const heed_mla_costs *costs = gpu->costs->mla;
-    int share = sharing(config);
+    int splits = config->value[SPLITS];
     (void)kernel;
     double seen = (double)heed_problem_pairs(problem) /
                   ((double)problem->seq_q * (double)problem->seq_k);
-    double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, TILE_KEYS), share) * seen;
+    double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, TILE_KEYS), splits) * seen;
     double tile = 2.0 * ROWS * TILE_KEYS * (QK_MAX + V_MAX) * gpu->multiprocessors /
                   (costs->matrix_share * gpu->matrix);
-    double blocks = items_of(problem) * share, rounds = ceil(blocks / gpu->multiprocessors);
+    double blocks = items_of(problem) * splits, rounds = ceil(blocks / gpu->multiprocessors);
     double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
     double loading = heed_gpu_memory_seconds(gpu, problem, running * costs->block_bytes);
     double seconds = heed_gpu_beside(gpu, rounds * tiles * tile, loading) + rounds * costs->block;
     seconds *= heed_cuda_unequal(problem, rounds);
-    if (config->value[CLUSTER] > 1)
-        seconds += rounds * costs->cluster;
-    return seconds + costs->launch +
-           heed_cuda_merge_apart_seconds(problem, gpu, config->value[SPLITS]);
+    return seconds + costs->launch + heed_cuda_merge_apart_seconds(problem, gpu, splits);
 }
 
 /* ---- Code ---- */
@@ -155,10 +141,10 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
                          const heed_machine *machine, const heed_config *config,
                          heed_cuda_facts *result)
 {
-    const heed_define defines[] = { { "HEED_BF16", problem->type == HEED_BF16 },
-                                    { "HEED_CLUSTER", config->value[CLUSTER] } };
+    const heed_define defines[] = { { "HEED_BF16", problem->type == HEED_BF16 } };
     (void)kernel;
     (void)machine;
+    (void)config;
     result->source = "attn_mla.cu";
     result->launch.entry = "heed_attend";
     result->launch.threads = THREADS;
@@ -167,10 +153,9 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 }
 
 const heed_algorithm heed_algorithm_cuda_mla = {
-    .knobs = { { 'p', "SPLITS", { 1, 2, 3, 4, 6, 8, 16, 24, 32, 64, 128 } },
-               { 'c', "CLUSTER", { 1, 2, 4, 8 } } },
+    .knobs = { { 'p', "SPLITS", { 1, 2, 3, 4, 6, 8, 16, 24, 32, 64, 128 } } },
     .config_at = config_at,
-    .config_count = SPLIT_VALUES * CLUSTER_VALUES,
+    .config_count = SPLIT_VALUES,
     .modifies = true,
     .legal = legal,
     .worthwhile = worthwhile,

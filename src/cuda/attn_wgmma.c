@@ -100,7 +100,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
                     .mapped = config->value[TILE_KEYS],
                     .list_keys = heed_cuda_list_keys(problem, rows, config->value[TILE_KEYS]),
                     .in_turn = config->value[SCHEDULE] == 2,
-                    .paired = heed_wgmma_pair(config->value) - 1,
+                    .paired = heed_wgmma_pair(config->value) > 1,
                     .resident = heed_wgmma_resident(config->value) },
         .fallback = other.fallback,
         .fallback_kernel = other.fallback_kernel ? other.fallback_kernel

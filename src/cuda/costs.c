@@ -79,7 +79,7 @@ static const heed_wgmma_costs h200_wgmma = {
 
 /* Not fitted yet: estimated from the rates of the device and the times of other kernels. */
 static const heed_mla_costs h200_mla = {
-    .matrix_share = 0.62, .block_bytes = 90e3, .block = 3e-6, .cluster = 2e-6, .launch = 1e-6
+    .matrix_share = 0.62, .block_bytes = 90e3, .block = 3e-6, .launch = 1e-6
 };
 
 /* Blocks by threes were seen on the H200 alone (docs/roofline.md), so that is for its architecture;

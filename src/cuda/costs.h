@@ -92,7 +92,6 @@ typedef struct heed_mla_costs {
     double matrix_share; /* of the data sheet's rate of products that tiles reach */
     double block_bytes;  /* that a block has in flight from memory */
     double block;        /* seconds to begin and end a block, */
-    double cluster;      /* one of a cluster beyond that, */
     double launch;       /* and of a launch */
 } heed_mla_costs;
 

@@ -31,7 +31,7 @@ typedef struct heed_launch_facts {
                      of 16 bytes, or a built-in kernel takes over. Splits and maps need that */
     bool window;  /* K and V should stay in the L2 */
     bool in_turn; /* no more blocks than multiprocessors: each takes several items in turn */
-    int paired;   /* other blocks with which each is a cluster; they do what else one does: 0 to 7 */
+    bool paired;  /* two blocks, a cluster, do what else one does */
 } heed_launch_facts;
 
 #endif /* HEED_CUDA_LAUNCH_H */

@@ -15,7 +15,7 @@ void heed_cuda_outline_of(heed_cuda_outline *outline, const heed_problem *proble
     heed_cuda_args *args = &outline->args;
     heed_cuda_fill_args(args, &seen, gpu, launch);
     unsigned grid = heed_cuda_item_count(args) * args->splits.value;
-    grid *= 1 + (unsigned)launch->paired;
+    grid *= launch->paired ? 2 : 1;
     if (launch->in_turn && grid > (unsigned)gpu->multiprocessors)
         grid = (unsigned)gpu->multiprocessors;
     outline->grid = grid;

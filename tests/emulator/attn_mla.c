@@ -29,7 +29,6 @@ const emulated_kernel EMULATED_KERNEL = {
     .rows = GROUP_ROWS,
     .threads = THREADS,
     .shared_bytes = SHARED_BYTES,
-    .cluster = HEED_CLUSTER,
     .mapped = HEED_TILE_KEYS,
     .columns = PANEL_COLUMNS,
     .rows_apart = true,

@@ -3,15 +3,14 @@
  * compute capability 9.0, where V is the first columns of K
  *
  * So is the decoding of DeepSeek's absorbed latent attention: head dims 576 and 512, up to 128
- * query heads on one key/value head. A block takes 64 rows and a range of keys. The blocks of a
- * cluster have the same rows and merge their ranges; heed_combine merges those of clusters. Q stays
- * in shared memory beside two tiles of 64 keys, each loaded once for scores and values. The sums of
- * 64 rows and 512 columns are twice the registers of a warpgroup, so two of them have a half of the
- * columns each (mla_walk.cuh says how they share the tiles), and a third one loads (mla_load.cuh).
- * mla_store.cuh has the end of a block.
+ * query heads on one key/value head. A block takes 64 rows and a range of keys; heed_combine merges
+ * the ranges. Q stays in shared memory beside two tiles of 64 keys, each loaded once for scores and
+ * values. The sums of 64 rows and 512 columns are twice the registers of a warpgroup, so two of
+ * them have a half of the columns each (mla_walk.cuh says how they share the tiles), and a third
+ * one loads (mla_load.cuh). mla_store.cuh has the end of a block.
  *
  * Compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
- * (HEED_DIM_QK, HEED_DIM_V), and the knob HEED_CLUSTER, blocks of a cluster.
+ * (HEED_DIM_QK, HEED_DIM_V).
  *
  * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
  *
@@ -64,13 +63,10 @@ HEED_DEVICE void make_barriers(const heed_cuda_mapped_args *m)
         ptx_mbarrier_init(begun_barrier(part), 1);
     for (u32 panel = 0; panel < PANELS; panel++)
         ptx_mbarrier_init(clean_barrier(panel), 32);
-    ptx_mbarrier_init(left_barrier(), 1);
     ptx_fence_mbarrier_init();
-    if (HEED_CLUSTER > 1)
-        expect_left();
 }
 
-ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
+HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
 {
     u32 loads = ptx_thread() >= CONSUMER_THREADS;
     if (ptx_thread() == CONSUMER_THREADS)

@@ -14,8 +14,7 @@ typedef struct place {
     u32 head; /* batch * heads_kv + head_kv */
     u32 batch;
     u32 head_kv;
-    u32 rank;  /* in its cluster */
-    u32 split; /* the cluster's */
+    u32 split;
     u32 row;   /* the block's first */
     u32 first; /* tile of keys, */
     u32 tiles; /* and how many there are; */
@@ -32,11 +31,10 @@ HEED_DEVICE void find_thread(place *at)
     at->half = ptx_shfl_idx_u32(thread / GROUP_THREADS, 0); /* the same in all lanes */
 }
 
-/* Clusters are numbered by rows first, so that those which read the same keys run side by side. */
+/* Blocks are numbered by rows first, so that those which read the same keys run side by side. */
 HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
 {
-    u32 number = ptx_keep(ptx_block_x()) / HEED_CLUSTER, part = number / args->blocks;
-    at->rank = HEED_CLUSTER == 1 ? 0 : ptx_cluster_rank();
+    u32 number = ptx_keep(ptx_block_x()), part = number / args->blocks;
     at->row = (number - part * args->blocks) * GROUP_ROWS;
     at->head = divide(part, args->splits);
     at->split = part - at->head * args->splits.value;
@@ -44,10 +42,9 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
     at->head_kv = at->head - at->batch * args->heads_kv.value;
     u32 last = at->row + GROUP_ROWS < args->rows ? at->row + GROUP_ROWS - 1 : args->rows - 1;
     tile_range seen = visible_tiles(args, at->batch, at->row, last, HEED_TILE_KEYS);
-    u32 share = divide(seen.end + args->splits.value * HEED_CLUSTER - 1, args->splits);
-    share /= HEED_CLUSTER;
-    at->first = (at->split * HEED_CLUSTER + at->rank) * share;
-    u32 end = at->first + share < seen.end ? at->first + share : seen.end;
+    u32 share = divide(seen.end + args->splits.value - 1, args->splits);
+    u32 end = (at->split + 1) * share < seen.end ? (at->split + 1) * share : seen.end;
+    at->first = at->split * share;
     at->tiles = end > at->first ? end - at->first : 0;
     at->full = seen.full_end > at->first ? seen.full_end - at->first : 0;
     if (ABLATED(ABLATE_MASKED))
@@ -114,12 +111,6 @@ HEED_DEVICE u32 begun_barrier(u32 part)
 HEED_DEVICE u32 clean_barrier(u32 panel)
 {
     return begun_barrier(PARTS) + panel * 8;
-}
-
-/* Over when all that the cluster's other blocks leave has come. */
-HEED_DEVICE u32 left_barrier(void)
-{
-    return clean_barrier(PANELS);
 }
 
 /* The parity of the first two for tile @j; that of the others is 0. */

@@ -15,12 +15,6 @@
 #define LOADER_REGISTERS 24
 #define CONSUMER_REGISTERS 240
 
-#if defined HEED_CLUSTER && HEED_CLUSTER > 1
-#define ENTRY(threads, blocks) HEED_ENTRY_CLUSTER(threads, blocks, HEED_CLUSTER)
-#else
-#define ENTRY HEED_ENTRY
-#endif
-
 /* The warps of the last warpgroup: one that loads for each stage, then the one that cleans. */
 #define CLEAN_WARP STAGES
 
@@ -45,30 +39,19 @@
 #define PARTS 3                /* and how many there are */
 #define PANEL_BYTES (HEED_TILE_KEYS * PANEL_ROW)
 
-/* Rows that a block merges of those that its cluster shares, and what a block leaves of one: 32
- * bytes more than its sums, so that rows lie in different banks. Behind all those are maximum and
- * sum of the weights of each. */
-#define LEFT_ROWS (GROUP_ROWS / HEED_CLUSTER)
-#define LEFT_ROW (2 * HALF_COLUMNS * 4 + 32)
-#define LEFT_AT 0
-
-/* Shared memory: Q; the stages; the maxima of the rows, as each warpgroup has left them for the
- * other, and the sums of their weights, likewise; barriers. The epilogue leaves rows in the place
- * of Q and the stages. */
+/* Shared memory: Q, which later holds O; the stages; the maxima of the rows, as each warpgroup has
+ * left them for the other, and the sums of their weights, likewise; barriers. */
 #define STAGES 2
 #define Q_BYTES (GROUP_ROWS * PANELS * PANEL_ROW)
 #define STAGE_BYTES (PANELS * PANEL_BYTES)
 #define STAGES_AT Q_BYTES
-#define PAIRS_BYTES (2 * GROUP_THREADS * 8)
+#define LEFT_BYTES (2 * GROUP_THREADS * 8)
 #define MAX_AT (STAGES_AT + STAGES * STAGE_BYTES)
-#define SUM_AT (MAX_AT + PAIRS_BYTES)
-#define BARRIERS_AT (SUM_AT + PAIRS_BYTES)
-#define BARRIERS (STAGES * (PANELS + PARTS) + PANELS + PARTS + 1)
+#define SUM_AT (MAX_AT + LEFT_BYTES)
+#define BARRIERS_AT (SUM_AT + LEFT_BYTES)
+#define BARRIERS (STAGES * (PANELS + PARTS) + PANELS + PARTS)
 #define SHARED_BYTES (BARRIERS_AT + BARRIERS * 8)
 
-#if HEED_CLUSTER != 1 && HEED_CLUSTER != 2 && HEED_CLUSTER != 4 && HEED_CLUSTER != 8
-#error "HEED_CLUSTER must be 1, 2, 4 or 8"
-#endif
 #if HEED_DIM_QK <= 2 * HALF_COLUMNS || HEED_DIM_QK > PANELS * PANEL_COLUMNS || HEED_DIM_QK % 8 != 0
 #error "HEED_DIM_QK must be a multiple of 8 from 520 to 576"
 #endif

@@ -33,9 +33,8 @@ typedef long long i64;
 #endif
 /* The same of a kernel beside the one that a cap on registers is meant for. */
 #define HEED_ENTRY_BESIDE(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
-/* The same of a kernel with clusters of so many blocks along x. */
-#define HEED_ENTRY_CLUSTER(threads, blocks, cluster) \
-    HEED_ENTRY(threads, blocks) __cluster_dims__(cluster, 1, 1)
+/* The same of a kernel whose blocks come in pairs, clusters of two along x. */
+#define HEED_ENTRY_PAIR(threads, blocks) HEED_ENTRY(threads, blocks) __cluster_dims__(2, 1, 1)
 /* Before "const" and the argument struct of a kernel: it is read where it lies. */
 #define HEED_GRID_CONSTANT __grid_constant__
 #define HEED_UNROLL _Pragma("unroll")
@@ -48,7 +47,7 @@ typedef long long i64;
 #define HEED_RARE HEED_DEVICE
 #define HEED_ENTRY(threads, blocks) static __attribute__((unused)) void
 #define HEED_ENTRY_BESIDE(threads) HEED_ENTRY(threads, 1)
-#define HEED_ENTRY_CLUSTER(threads, blocks, cluster) HEED_ENTRY(threads, blocks)
+#define HEED_ENTRY_PAIR(threads, blocks) HEED_ENTRY(threads, blocks)
 #define HEED_GRID_CONSTANT
 #define HEED_UNROLL
 #define HEED_NO_UNROLL

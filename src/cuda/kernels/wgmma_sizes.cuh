@@ -27,7 +27,7 @@
 #define PAIR (HEED_SCHEDULE == 4 ? 2 : 1)
 #define TEAMS (PAIR * HEED_KEY_GROUPS)
 #if defined HEED_SCHEDULE && HEED_SCHEDULE == 4
-#define ENTRY(threads, blocks) HEED_ENTRY_CLUSTER(threads, blocks, 2)
+#define ENTRY HEED_ENTRY_PAIR
 #else
 #define ENTRY HEED_ENTRY
 #endif
