@@ -1,6 +1,6 @@
 /*
- * attn_wide.c - attn_wide.cu for the emulator, in the config that macros say; EMULATED_KERNEL is the
- * name of what it defines
+ * attn_wide.c - attn_wide.cu for the emulator, in the config that macros say; EMULATED_KERNEL is
+ * the name of what it defines
  */
 #include "emulator/kernel.h"
 #include "emulator/ptx.cuh"

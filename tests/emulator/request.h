@@ -44,8 +44,8 @@ typedef struct emulator_request {
 #define EMULATOR_WGMMA_ADD 1u
 #define EMULATOR_WGMMA_BF16 2u
 #define EMULATOR_WGMMA_ACROSS 4u /* rows of b are of the product */
-    void *d;       /* what is written ... */
-    const void *a; /* ... and the operands, in fragments */
+    void *d;                     /* what is written ... */
+    const void *a;               /* ... and the operands, in fragments */
     const void *b;
     uint64_t desc[2]; /* descriptors of a, unless it is in registers, and b */
 } emulator_request;

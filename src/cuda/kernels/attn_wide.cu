@@ -3,8 +3,8 @@
  *
  * A block takes 64 rows and a range of keys; heed_combine merges the ranges. Q stays in shared
  * memory. K and V stream through two rings, one for each of the two warpgroups that compute, which
- * a thread of a third one fills (wide_load.cuh). The sums of 64 rows and 512 columns of V are a half
- * of all registers, so wider V are cut into two slices; each warpgroup has a half of a slice.
+ * a thread of a third one fills (wide_load.cuh). The sums of 64 rows and 512 columns of V are a
+ * half of all registers, so wider V are cut into two slices; each warpgroup has a half of a slice.
  * wide_walk.cuh says how they share the tiles, and pair_store.cuh has the end of a slice.
  *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED) and head dims

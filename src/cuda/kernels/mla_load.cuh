@@ -1,6 +1,6 @@
 /*
- * mla_load.cuh - copies of K to shared memory by a warp for each stage, whose lanes have a page of a
- * tile each, or the first one all of it, and the last tile cleaned by another warp
+ * mla_load.cuh - copies of K to shared memory by a warp for each stage, whose lanes have a page of
+ * a tile each, or the first one all of it, and the last tile cleaned by another warp
  */
 #ifndef HEED_MLA_LOAD_CUH
 #define HEED_MLA_LOAD_CUH

@@ -3,8 +3,8 @@
  * columns of a slice of V: rows are normalized, O and LSE stored, or left as a part that
  * heed_combine merges
  *
- * The including file has constants: SLICES of 2 * HALF_COLUMNS columns that a block stores one after
- * another, and where a warp leaves O_PANELS panels of its rows at a time, from O_AT on.
+ * The including file has constants: SLICES of 2 * HALF_COLUMNS columns that a block stores one
+ * after another, and where a warp leaves O_PANELS panels of its rows at a time, from O_AT on.
  */
 #ifndef HEED_PAIR_STORE_CUH
 #define HEED_PAIR_STORE_CUH
@@ -106,8 +106,7 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem, const u32 f
         for (u32 j = 0; j < 4; j++)
             r[j] = half_pack(st->o[0][column + j / 2][j % 2 * 2],
                              st->o[0][column + j / 2][j % 2 * 2 + 1]);
-        ptx_stmatrix_x4(
-            smem + tile_at(16, O_PANELS * 64, at->lane % 16, 2 * i + at->lane / 16), r);
+        ptx_stmatrix_x4(smem + tile_at(16, O_PANELS * 64, at->lane % 16, 2 * i + at->lane / 16), r);
     }
     ptx_warp_barrier();
 }

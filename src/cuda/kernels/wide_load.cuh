@@ -53,8 +53,7 @@ HEED_DEVICE void load_scores(loader *l, u32 j)
         for (u32 part = 0; part < PARTS; part++) {
             HEED_NO_UNROLL
             for (u32 panel = sum; panel < end; panel += PIECE_PANELS)
-                load_scores_piece(l, panel,
-                                  end - panel < PIECE_PANELS ? end - panel : PIECE_PANELS,
+                load_scores_piece(l, panel, end - panel < PIECE_PANELS ? end - panel : PIECE_PANELS,
                                   tile_key(&l->at, j) + part_key(part, l->half));
         }
     }

@@ -37,7 +37,7 @@
 #define KEYS16 (PART_KEYS / 16)
 #define V8 (HALF_COLUMNS / 8)
 
-/* What is loaded at once for a warpgroup, a piece: PIECE_PANELS panels of a part of K, or half a
+/* A warpgroup has a piece loaded at a time: PIECE_PANELS panels of a part of K, or half a
  * slice of VALUE_KEYS rows of V; in boxes of so many keys and 64 columns. Pieces are small where Q
  * leaves little room. */
 #define QK_PANELS ((HEED_DIM_QK + PANEL_COLUMNS - 1) / PANEL_COLUMNS)

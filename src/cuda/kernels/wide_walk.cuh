@@ -1,9 +1,9 @@
 /*
  * wide_walk.cuh - how the two warpgroups of attn_wide.cu go through the tiles of keys
  *
- * Each makes the scores of half a tile's keys, and sums up half the columns of a slice. So they tell
- * each other the maxima of rows, and leave the weights in shared memory, where the products with V
- * take them from.
+ * Each makes the scores of half a tile's keys, and sums up half the columns of a slice. So they
+ * tell each other the maxima of rows, and leave the weights in shared memory, where the products
+ * with V take them from.
  */
 #ifndef HEED_WIDE_WALK_CUH
 #define HEED_WIDE_WALK_CUH
@@ -98,11 +98,11 @@ HEED_DEVICE void sum_panels(walk *w, scores *x, u32 panel, const u32 count)
         u32 k = await_piece(w);
         HEED_UNROLL
         for (u32 kk = 0; kk < 4 * PIECE_PANELS && i * 4 + kk < count * 4; kk++)
-            score_step(&x->s[0][0][0],
-                       descriptor(q, (i + kk / 4) * GROUP_ROWS * PANEL_ROW + kk % 4 * 32,
-                                  8 * PANEL_ROW),
-                       descriptor(k, kk / 4 * PART_KEYS * PANEL_ROW + kk % 4 * 32, 8 * PANEL_ROW),
-                       i + kk > 0);
+            score_step(
+                &x->s[0][0][0],
+                descriptor(q, (i + kk / 4) * GROUP_ROWS * PANEL_ROW + kk % 4 * 32, 8 * PANEL_ROW),
+                descriptor(k, kk / 4 * PART_KEYS * PANEL_ROW + kk % 4 * 32, 8 * PANEL_ROW),
+                i + kk > 0);
         piece_started(w, i == 0);
     }
     pieces_done(w);
