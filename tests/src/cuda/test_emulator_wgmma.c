@@ -211,6 +211,25 @@ static void share_registers_apart(const void *args)
         ptx_setmaxnreg_dec(counts[2]);
 }
 
+static void share_registers_of_three(const void *args)
+{
+    const int *counts = args;
+    if (ptx_thread() < 2 * GROUP)
+        ptx_setmaxnreg_inc(counts[0]);
+    else
+        ptx_setmaxnreg_dec(counts[1]);
+}
+
+/* Three warpgroups begin with 168 registers a thread. */
+static void test_a_block_has_its_registers(void **state)
+{
+    static const int right[2] = { 240, 24 }, many[2] = { 240, 32 };
+    emulator_report report = run(share_registers_of_three, right, 3 * GROUP, 0, 0);
+    assert_report(&report, "", "");
+    report = run(share_registers_of_three, many, 3 * GROUP, 0, 0);
+    assert_report(&report, "", "65536 registers in all; the block has 64512");
+}
+
 static void test_registers_are_shared(void **state)
 {
     static const int right[3] = { 240, 24, 24 }, apart[3] = { 240, 24, 32 },
@@ -235,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_stores_before_a_product),
         cmocka_unit_test(test_a_product_across_rows),
         cmocka_unit_test(test_registers_are_shared),
+        cmocka_unit_test(test_a_block_has_its_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
