@@ -6,13 +6,10 @@
 #include "backend.h"
 #include "gpu.h"
 #include "maps.h"
+#include "pair.h"
 #include "score/score.h"
 
-#define ARCH 90 /* no later device runs what is compiled for sm_90a */
-#define ROWS 64
 #define TILE_KEYS 64
-#define THREADS 384
-#define DIM_UNIT 8
 #define QK_MIN 520
 #define QK_MAX 576
 #define V_MIN 264
@@ -25,19 +22,16 @@ enum {
     KNOBS
 };
 
-static const int split_values[] = { 1, 2, 3, 4, 6, 8, 16, 24, 32, 64, 128 };
-#define SPLIT_VALUES ((int)(sizeof split_values / sizeof *split_values))
-
 static void config_at(int index, heed_config *config)
 {
-    config->value[SPLITS] = split_values[index];
+    config->value[SPLITS] = heed_pair_splits[index];
 }
 
 /* Where addresses are not aligned the simple kernel takes over. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     (void)problem;
-    return (heed_cuda_cut){ .launch = { .rows = ROWS,
+    return (heed_cuda_cut){ .launch = { .rows = HEED_PAIR_ROWS,
                                         .splits = config->value[SPLITS],
                                         .aligned = true,
                                         .mapped = TILE_KEYS,
@@ -53,23 +47,17 @@ static const char *unfit_dims(const heed_problem *problem)
 {
     if (!problem->shared)
         return "V is not a part of K";
-    if (problem->dim_qk < QK_MIN || problem->dim_qk > QK_MAX || problem->dim_qk % DIM_UNIT)
+    if (problem->dim_qk < QK_MIN || problem->dim_qk > QK_MAX ||
+        problem->dim_qk % HEED_PAIR_DIM_UNIT)
         return "dim_qk is not a multiple of 8 from 520 to 576";
-    if (problem->dim_v < V_MIN || problem->dim_v > V_MAX || problem->dim_v % DIM_UNIT)
+    if (problem->dim_v < V_MIN || problem->dim_v > V_MAX || problem->dim_v % HEED_PAIR_DIM_UNIT)
         return "dim_v is not a multiple of 8 from 264 to 512";
     return NULL;
 }
 
-static const char *unfit_words(const heed_problem *problem)
+static const char *unfit_pages(const heed_problem *problem)
 {
-    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    if (needs.modifies || needs.hides || needs.sinks)
-        return "logits are changed, keys hidden by steps, or sinks added";
-    if (heed_problem_hides_first(problem) || needs.starts || problem->chunk != 0)
-        return "the mask hides first keys";
-    if (needs.packed_q || needs.packed_k)
-        return "sequences are packed";
-    if (problem->page % DIM_UNIT)
+    if (problem->page % HEED_PAIR_DIM_UNIT)
         return "a page has no multiple of 8 keys";
     if (problem->page > 0 && TILE_KEYS % problem->page != 0 && problem->page % TILE_KEYS != 0)
         return "tiles of 64 keys are neither of whole pages nor parts of one";
@@ -80,35 +68,24 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                   const heed_machine *machine, const heed_config *config, const char **why)
 {
     (void)kernel;
-    *why = machine->gpu->arch != ARCH ? "is for compute capability 9.0 alone" : NULL;
+    *why = machine->gpu->arch != HEED_PAIR_ARCH ? "is for compute capability 9.0 alone" : NULL;
     if (!*why)
         *why = unfit_dims(problem);
     if (!*why)
-        *why = unfit_words(problem);
+        *why = heed_pair_unfit(problem);
+    if (!*why)
+        *why = unfit_pages(problem);
     if (!*why && SMEM > machine->gpu->smem_block)
         *why = "needs more shared memory than a block can have";
     return !*why && heed_cuda_can_map(problem, why) &&
-           heed_cuda_fits(problem, ROWS, config->value[SPLITS], why);
-}
-
-/* Blocks that do not share keys. */
-static double items_of(const heed_problem *problem)
-{
-    int64_t rows = problem->seq_q * heed_problem_group(problem);
-    return (double)heed_div_up(rows, ROWS) * (double)problem->batch * (double)problem->heads_kv;
+           heed_cuda_fits(problem, HEED_PAIR_ROWS, config->value[SPLITS], why);
 }
 
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
                        const heed_machine *machine, const heed_config *config, const char **why)
 {
-    int splits = config->value[SPLITS];
     (void)kernel;
-    *why = NULL;
-    if (splits > heed_div_up(problem->seq_k, TILE_KEYS))
-        *why = "not worthwhile: more splits than key tiles";
-    else if (splits > 1 && !heed_problem_varies_k(problem) &&
-             items_of(problem) >= machine->gpu->multiprocessors)
-        *why = "not worthwhile: enough blocks without splitting keys";
+    *why = heed_pair_idle_splits(problem, machine->gpu, config->value[SPLITS], TILE_KEYS);
     return !*why;
 }
 
@@ -125,9 +102,9 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double seen = (double)heed_problem_pairs(problem) /
                   ((double)problem->seq_q * (double)problem->seq_k);
     double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, TILE_KEYS), splits) * seen;
-    double tile = 2.0 * ROWS * TILE_KEYS * (QK_MAX + V_MAX) * gpu->multiprocessors /
+    double tile = 2.0 * HEED_PAIR_ROWS * TILE_KEYS * (QK_MAX + V_MAX) * gpu->multiprocessors /
                   (costs->matrix_share * gpu->matrix);
-    double blocks = items_of(problem) * splits, rounds = ceil(blocks / gpu->multiprocessors);
+    double blocks = heed_pair_items(problem) * splits, rounds = ceil(blocks / gpu->multiprocessors);
     double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
     double loading = heed_gpu_memory_seconds(gpu, problem, running * costs->block_bytes);
     double seconds = heed_gpu_beside(gpu, rounds * tiles * tile, loading) + rounds * costs->block;
@@ -147,15 +124,15 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)config;
     result->source = "attn_mla.cu";
     result->launch.entry = "heed_attend";
-    result->launch.threads = THREADS;
+    result->launch.threads = HEED_PAIR_THREADS;
     result->launch.smem = SMEM;
     return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
 }
 
 const heed_algorithm heed_algorithm_cuda_mla = {
-    .knobs = { { 'p', "SPLITS", { 1, 2, 3, 4, 6, 8, 16, 24, 32, 64, 128 } } },
+    .knobs = { { 'p', "SPLITS", HEED_PAIR_SPLITS } },
     .config_at = config_at,
-    .config_count = SPLIT_VALUES,
+    .config_count = HEED_PAIR_SPLIT_VALUES,
     .modifies = true,
     .legal = legal,
     .worthwhile = worthwhile,

@@ -95,6 +95,17 @@ typedef struct heed_mla_costs {
     double launch;       /* and of a launch */
 } heed_mla_costs;
 
+/* Clocks are those of a multiprocessor. */
+typedef struct heed_wide_costs {
+    double clock_share;  /* of the highest clock, under load */
+    double matrix_share; /* of the tensor cores' rate that products reach */
+    double l2_bytes;     /* per clock */
+    double tile, key;    /* clocks for the weights of a tile, and besides of a key */
+    double block_bytes;  /* that a block has in flight from memory */
+    double block;        /* seconds to begin and end a block, */
+    double launch;       /* and of a launch */
+} heed_wide_costs;
+
 typedef struct heed_costs {
     const char *device; /* the driver's name; NULL: any device */
     int arch;           /* 0: of any architecture */
@@ -106,6 +117,7 @@ typedef struct heed_costs {
     const heed_mma_costs *mma;
     const heed_wgmma_costs *wgmma;
     const heed_mla_costs *mla;
+    const heed_wide_costs *wide;
 } heed_costs;
 
 /* The rows, those of one device ahead of those of its architecture. The last one is for any. */

@@ -19,6 +19,9 @@ extern const emulated_kernel wide_d72, wide_d72_unaligned, wide_d40_136, wide_d4
     wide_d520_64_unaligned;
 extern const emulated_kernel mla_d576_512, mla_d576_512_unaligned, mla_d576_512_masked,
     mla_d576_512_masked_unaligned, mla_d520_264, mla_d520_264_unaligned;
+extern const emulated_kernel apart_d512, apart_d512_unaligned, apart_d264_328,
+    apart_d264_328_unaligned, apart_d1024, apart_d1024_unaligned, whole_d1024,
+    whole_d1024_unaligned, whole_d584_768, whole_d584_768_unaligned;
 extern const emulated_kernel mma_d64_window, mma_d64_window_unaligned, mma_d40_80_window,
     mma_d40_80_window_unaligned, naive_window, candidate_window;
 extern const emulated_kernel wgmma_d64_window, wgmma_d64_window_unaligned,
@@ -105,5 +108,10 @@ const emulated_config emulated_configs[] = {
     { &mla_d576_512, &mla_d576_512_unaligned, NULL },
     { &mla_d576_512_masked, &mla_d576_512_masked_unaligned, NULL },
     { &mla_d520_264, &mla_d520_264_unaligned, NULL },
+    { &apart_d512, &apart_d512_unaligned, NULL },
+    { &apart_d264_328, &apart_d264_328_unaligned, NULL },
+    { &apart_d1024, &apart_d1024_unaligned, NULL },
+    { &whole_d1024, &whole_d1024_unaligned, NULL },
+    { &whole_d584_768, &whole_d584_768_unaligned, NULL },
     { NULL, NULL, NULL },
 };

@@ -155,16 +155,22 @@ HEED_DEVICE void ptx_wgmma_done_a(u32 *a, int count)
     (void)count;
 }
 
-/* @a is NULL if it is in shared memory. */
-HEED_DEVICE void ptx_wgmma(int n, float *d, const u32 *a, u64 a_desc, u64 b_desc, int add)
+/* @a is NULL if it is in shared memory; @flags are those of b, beside @add. */
+HEED_DEVICE void ptx_wgmma_so(int n, float *d, const u32 *a, u64 a_desc, u64 b_desc, int add,
+                              u32 flags)
 {
     emulator_meet(&(emulator_request){ .what = EMULATOR_WGMMA,
                                        .n = n,
                                        .x = (add ? EMULATOR_WGMMA_ADD : 0) |
-                                            (HEED_BF16 ? EMULATOR_WGMMA_BF16 : 0),
+                                            (HEED_BF16 ? EMULATOR_WGMMA_BF16 : 0) | flags,
                                        .d = d,
                                        .a = a,
                                        .desc = { a_desc, b_desc } });
+}
+
+HEED_DEVICE void ptx_wgmma(int n, float *d, const u32 *a, u64 a_desc, u64 b_desc, int add)
+{
+    ptx_wgmma_so(n, d, a, a_desc, b_desc, add, a ? EMULATOR_WGMMA_ACROSS : 0);
 }
 
 HEED_DEVICE void ptx_wgmma_n64_ss(float d[32], u64 a, u64 b, int add)
@@ -220,6 +226,16 @@ HEED_DEVICE void ptx_wgmma_n224_ss(float d[112], u64 a, u64 b, int add)
 HEED_DEVICE void ptx_wgmma_n256_ss(float d[128], u64 a, u64 b, int add)
 {
     ptx_wgmma(256, d, NULL, a, b, add);
+}
+
+HEED_DEVICE void ptx_wgmma_n192_ss_across(float d[96], u64 a, u64 b, int add)
+{
+    ptx_wgmma_so(192, d, NULL, a, b, add, EMULATOR_WGMMA_ACROSS);
+}
+
+HEED_DEVICE void ptx_wgmma_n256_ss_across(float d[128], u64 a, u64 b, int add)
+{
+    ptx_wgmma_so(256, d, NULL, a, b, add, EMULATOR_WGMMA_ACROSS);
 }
 
 HEED_DEVICE void ptx_wgmma_n64_rs(float d[32], const u32 a[4], u64 b, int add)
@@ -282,6 +298,10 @@ HEED_DEVICE void ptx_wgmma_n256_rs(float d[128], const u32 a[4], u64 b, int add)
 #define ptx_wgmma_n192_ss(d, a, b, add) (EMULATOR_HERE, ptx_wgmma_n192_ss(d, a, b, add))
 #define ptx_wgmma_n224_ss(d, a, b, add) (EMULATOR_HERE, ptx_wgmma_n224_ss(d, a, b, add))
 #define ptx_wgmma_n256_ss(d, a, b, add) (EMULATOR_HERE, ptx_wgmma_n256_ss(d, a, b, add))
+#define ptx_wgmma_n192_ss_across(d, a, b, add) \
+    (EMULATOR_HERE, ptx_wgmma_n192_ss_across(d, a, b, add))
+#define ptx_wgmma_n256_ss_across(d, a, b, add) \
+    (EMULATOR_HERE, ptx_wgmma_n256_ss_across(d, a, b, add))
 #define ptx_wgmma_n64_rs(d, a, b, add) (EMULATOR_HERE, ptx_wgmma_n64_rs(d, a, b, add))
 #define ptx_wgmma_n96_rs(d, a, b, add) (EMULATOR_HERE, ptx_wgmma_n96_rs(d, a, b, add))
 #define ptx_wgmma_n128_rs(d, a, b, add) (EMULATOR_HERE, ptx_wgmma_n128_rs(d, a, b, add))

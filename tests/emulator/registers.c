@@ -20,11 +20,14 @@ static void check_warpgroup(machine *m, uint32_t warp, uint32_t other)
                      machine_site_print(m, there).text);
 }
 
+/* A block has what its threads begin with, the same number each: what that leaves of the
+ * multiprocessor's is out of reach. */
 void registers_set(machine *m, const thread *lanes)
 {
     uint32_t warp = machine_index(m, lanes) / LANES, total = 0;
     uint32_t first = lanes->rank * m->block_warps; /* of the block, as for warpgroups */
-    uint32_t count = (uint32_t)lanes->request->n;
+    uint32_t count = (uint32_t)lanes->request->n, threads = m->block_warps * LANES;
+    uint32_t most = REGISTERS / threads / REGISTERS_UNIT * REGISTERS_UNIT * threads;
     m->registers[warp] = count;
     m->registers_at[warp] = machine_site(m, lanes);
     m->registers_times[warp]++;
@@ -37,6 +40,6 @@ void registers_set(machine *m, const thread *lanes)
         if ((w - first) / WARPGROUP == (warp - first) / WARPGROUP)
             check_warpgroup(m, warp, w);
     }
-    if (total > REGISTERS)
-        machine_fail(m, "%s: %u registers in all; there are %u", at.text, total, REGISTERS);
+    if (total > most)
+        machine_fail(m, "%s: %u registers in all; the block has %u", at.text, total, most);
 }

@@ -43,8 +43,9 @@ typedef struct emulator_request {
     uint32_t x; /* address; value; id of a barrier; of a product, a set of these: */
 #define EMULATOR_WGMMA_ADD 1u
 #define EMULATOR_WGMMA_BF16 2u
-    void *d;       /* what is written ... */
-    const void *a; /* ... and the operands, in fragments */
+#define EMULATOR_WGMMA_ACROSS 4u /* rows of b are of the product */
+    void *d;                     /* what is written ... */
+    const void *a;               /* ... and the operands, in fragments */
     const void *b;
     uint64_t desc[2]; /* descriptors of a, unless it is in registers, and b */
 } emulator_request;

@@ -134,7 +134,7 @@ bool wgmma_read_operands(machine *m, const warpgroup *g, product *p, uint32_t gr
         return false;
     if (!operand_of(&o, m, g, p, p->desc[1], group))
         return false;
-    return p->desc[0] ? read_b(&o, p) : read_b_across(&o, p);
+    return p->flags & EMULATOR_WGMMA_ACROSS ? read_b_across(&o, p) : read_b(&o, p);
 }
 
 void wgmma_gather_a(product *p, uint32_t w)

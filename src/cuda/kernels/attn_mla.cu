@@ -7,7 +7,7 @@
  * the ranges. Q stays in shared memory beside two tiles of 64 keys, each loaded once for scores and
  * values. The sums of 64 rows and 512 columns are twice the registers of a warpgroup, so two of
  * them have a half of the columns each (mla_walk.cuh says how they share the tiles), and a third
- * one loads (mla_load.cuh). mla_store.cuh has the end of a block.
+ * one loads (mla_load.cuh). pair_store.cuh has the end of a block.
  *
  * Compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V).
@@ -22,8 +22,9 @@
  * docs/kernels/attn_mla.md has the log.
  */
 #include "mla_load.cuh"
-#include "mla_store.cuh"
 #include "mla_walk.cuh"
+#include "pair_load.cuh"
+#include "pair_store.cuh"
 
 /* The two warpgroups that compute. Where they are is found anew behind the tiles, so that no
  * registers keep it until there. */
@@ -44,9 +45,10 @@ HEED_DEVICE void compute(const heed_cuda_args *args)
     else
         walk_odd(&w, &st);
     place at;
+    float bad[2] = { 0.0f, 0.0f };
     find_thread(&at);
     find_place(args, &at);
-    store(args, &at, &st);
+    store(args, &at, &st, 0, bad);
 }
 
 /* The first thread of those that load makes the barriers. */

@@ -39,10 +39,17 @@
 #define PARTS 3                /* and how many there are */
 #define PANEL_BYTES (HEED_TILE_KEYS * PANEL_ROW)
 
+/* O is stored in one slice, which the warps leave in shared memory as a whole. */
+#define SLICES 1
+#define O_PANELS HALF_PANELS
+#define O_AT 0
+#define LONGEST_FIRST 0
+
 /* Shared memory: Q, which later holds O; the stages; the maxima of the rows, as each warpgroup has
  * left them for the other, and the sums of their weights, likewise; barriers. */
 #define STAGES 2
-#define Q_BYTES (GROUP_ROWS * PANELS * PANEL_ROW)
+#define Q_COLUMNS (PANELS * PANEL_COLUMNS)
+#define Q_BYTES (GROUP_ROWS * Q_COLUMNS * 2)
 #define STAGE_BYTES (PANELS * PANEL_BYTES)
 #define STAGES_AT Q_BYTES
 #define LEFT_BYTES (2 * GROUP_THREADS * 8)

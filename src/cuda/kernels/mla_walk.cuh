@@ -11,7 +11,6 @@
 
 #include "mla_place.cuh"
 #include "softmax.cuh"
-#include "tile.cuh"
 
 /* All that a thread knows while it goes through the tiles. */
 typedef struct walk {

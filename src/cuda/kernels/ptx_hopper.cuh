@@ -313,6 +313,10 @@ HEED_DEVICE void ptx_wgmma_done_a(u32 *a, int count)
 #define WGMMA_SS(shape, d, a, b, add)                                                \
     "{ .reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned." shape \
     "." WGMMA_TYPES " {" d "}, " a ", " b ", p, 1, 1, 0, 0; }"
+/* or the first one alone, */
+#define WGMMA_SS_ACROSS(shape, d, a, b, add)                                         \
+    "{ .reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned." shape \
+    "." WGMMA_TYPES " {" d "}, " a ", " b ", p, 1, 1, 0, 1; }"
 /* but the second one, with the first in registers, the other one. */
 #define WGMMA_RS(shape, d, a0, a1, a2, a3, b, add)                                   \
     "{ .reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned." shape \
@@ -396,6 +400,22 @@ HEED_DEVICE void ptx_wgmma_n224_ss(float d[112], u64 a, u64 b, int add)
 HEED_DEVICE void ptx_wgmma_n256_ss(float d[128], u64 a, u64 b, int add)
 {
     asm volatile(WGMMA_SS("m64n256k16", WGMMA_TEXT_128, "%128", "%129", "%130")
+                 : WGMMA_ALL_128(d)
+                 : "l"(a), "l"(b), "r"(add));
+}
+
+/* The same, but that b is of 16 rows of N elements. */
+
+HEED_DEVICE void ptx_wgmma_n192_ss_across(float d[96], u64 a, u64 b, int add)
+{
+    asm volatile(WGMMA_SS_ACROSS("m64n192k16", WGMMA_TEXT_96, "%96", "%97", "%98")
+                 : WGMMA_ALL_96(d)
+                 : "l"(a), "l"(b), "r"(add));
+}
+
+HEED_DEVICE void ptx_wgmma_n256_ss_across(float d[128], u64 a, u64 b, int add)
+{
+    asm volatile(WGMMA_SS_ACROSS("m64n256k16", WGMMA_TEXT_128, "%128", "%129", "%130")
                  : WGMMA_ALL_128(d)
                  : "l"(a), "l"(b), "r"(add));
 }

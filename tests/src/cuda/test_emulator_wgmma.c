@@ -142,6 +142,50 @@ static void test_stores_before_a_product(void **state)
     test_free(p);
 }
 
+/* d = a b with a of 64 times 16 in shared memory, behind b of 16 times 192 in three panels. */
+typedef struct across {
+    u16 a[64 * 16];
+    u16 b[16 * 192];
+    float d[64][192];
+} across;
+
+static void multiply_across(const void *args)
+{
+    across *const *p = args;
+    across *it = *p;
+    u32 b = ptx_shared_base(), a = b + 3 * 2048;
+    float d[96];
+    for (u32 i = ptx_thread(); i < 16 * 192; i += GROUP)
+        ptx_st_shared_u16(place(b + i % 192 / 64 * 2048, i / 192, i % 64), it->b[i]);
+    for (u32 i = ptx_thread(); i < 64 * 16; i += GROUP)
+        ptx_st_shared_u16(place(a, i / 16, i % 16), it->a[i]);
+    ptx_fence_async();
+    ptx_barrier();
+    ptx_wgmma_fence();
+    ptx_wgmma_n192_ss_across(d, describe(a, 0, 1024), describe(b, 2048, 1024), 0);
+    ptx_wgmma_commit();
+    ptx_wgmma_wait(0);
+    u32 row = ptx_thread() / 32 * 16 + ptx_lane() / 4, column = ptx_lane() % 4 * 2;
+    for (u32 i = 0; i < 96; i++)
+        it->d[row + i / 2 % 2 * 8][i / 4 * 8 + column + i % 2] = d[i];
+}
+
+static void test_a_product_across_rows(void **state)
+{
+    across *p = test_calloc(1, sizeof *p);
+    fill(p->a, 64, 16, 2);
+    fill(p->b, 16, 192, 5);
+    emulator_report report = run(multiply_across, &p, GROUP, 3 * 2048 + 8192, 0);
+    assert_report(&report, "", "");
+    for (int i = 0; i < 64 * 192; i++) {
+        float sum = 0.0f;
+        for (int k = 0; k < 16; k++)
+            sum += ptx_f16_to_f32(p->a[i / 192 * 16 + k]) * ptx_f16_to_f32(p->b[k * 192 + i % 192]);
+        assert_true(p->d[i / 192][i % 192] == sum);
+    }
+    test_free(p);
+}
+
 /* -------------------------------------------------------------------------- */
 /* Registers                                                                  */
 /* -------------------------------------------------------------------------- */
@@ -167,6 +211,25 @@ static void share_registers_apart(const void *args)
         ptx_setmaxnreg_dec(counts[2]);
 }
 
+static void share_registers_of_three(const void *args)
+{
+    const int *counts = args;
+    if (ptx_thread() < 2 * GROUP)
+        ptx_setmaxnreg_inc(counts[0]);
+    else
+        ptx_setmaxnreg_dec(counts[1]);
+}
+
+/* Three warpgroups begin with 168 registers a thread. */
+static void test_a_block_has_its_registers(void **state)
+{
+    static const int right[2] = { 240, 24 }, many[2] = { 240, 32 };
+    emulator_report report = run(share_registers_of_three, right, 3 * GROUP, 0, 0);
+    assert_report(&report, "", "");
+    report = run(share_registers_of_three, many, 3 * GROUP, 0, 0);
+    assert_report(&report, "", "65536 registers in all; the block has 64512");
+}
+
 static void test_registers_are_shared(void **state)
 {
     static const int right[3] = { 240, 24, 24 }, apart[3] = { 240, 24, 32 },
@@ -189,7 +252,9 @@ int main(void)
         cmocka_unit_test(test_a_product_from_registers),
         cmocka_unit_test(test_specials_in_a_product),
         cmocka_unit_test(test_stores_before_a_product),
+        cmocka_unit_test(test_a_product_across_rows),
         cmocka_unit_test(test_registers_are_shared),
+        cmocka_unit_test(test_a_block_has_its_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,88 @@
+/*
+ * attn_wide.cu - head dims beyond 256 with the asynchronous tensor cores of compute capability 9.0
+ *
+ * A block takes 64 rows and a range of keys; heed_combine merges the ranges. Q stays in shared
+ * memory. K and V stream through two rings, one for each of the two warpgroups that compute, which
+ * a thread of a third one fills (wide_load.cuh). The sums of 64 rows and 512 columns of V are a
+ * half of all registers, so wider V are cut into two slices; each warpgroup has a half of a slice.
+ * wide_walk.cuh says how they share the tiles, and pair_store.cuh has the end of a slice.
+ *
+ * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED) and head dims
+ * (HEED_DIM_QK, HEED_DIM_V):
+ *
+ *     HEED_TILE_KEYS  keys of a tile       128: a slice goes through all tiles, and the next one
+ *                                          makes all weights anew; 512: there is one tile, whose
+ *                                          weights stay in shared memory for all slices
+ *
+ * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ *
+ *     @ablate no-exp no-products no-loads divergent extra-barrier masked
+ *
+ * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh, and so are those
+ * under a mask whose results are not finite.
+ *
+ * docs/kernels/attn_wide.md has the log.
+ */
+#include "wide_load.cuh"
+#include "wide_walk.cuh"
+
+#include "pair_load.cuh"
+#include "pair_store.cuh"
+
+/* The two warpgroups that compute. Where they are is found anew behind the tiles, so that no
+ * registers keep it until there. */
+HEED_DEVICE void compute(const heed_cuda_args *args)
+{
+    walk w;
+    state st;
+    ptx_griddepcontrol_wait();
+    w.args = args;
+    find_thread(&w.at);
+    find_place(args, &w.at);
+    begin_ring(&w.next);
+    w.base = ptx_shfl_idx_u32(describe(ptx_shared_base(), 0), 0);
+    w.ring = w.base + (RINGS_AT + w.at.half * SLOTS * PIECE_BYTES) / 16;
+    load_q(args, &w.at);
+    if (WHOLE)
+        begin_whole(&w, &st);
+    float bad[2] = { 0.0f, 0.0f }, sum[2] = { st.sum[0][0], st.sum[0][1] };
+    HEED_NO_UNROLL
+    for (u32 slice = 0; slice < SLICES; slice++) {
+        if (WHOLE)
+            walk_whole(&w, &st, sum);
+        else
+            walk_tiles(&w, &st);
+        place at;
+        find_thread(&at);
+        find_place(args, &at);
+        store(args, &at, &st, slice, bad);
+    }
+}
+
+/* The first thread of those that load makes the barriers. */
+HEED_DEVICE void make_barriers(const heed_cuda_mapped_args *m)
+{
+    ptx_prefetch_map(&m->k);
+    ptx_prefetch_map(&m->v);
+    for (u32 half = 0; half < 2; half++)
+        for (u32 slot = 0; slot < SLOTS; slot++) {
+            ptx_mbarrier_init(full_barrier(half, slot), 1);
+            ptx_mbarrier_init(empty_barrier(half, slot), GROUP_THREADS / 32);
+        }
+    ptx_fence_mbarrier_init();
+}
+
+HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
+{
+    u32 loads = ptx_thread() >= CONSUMER_THREADS;
+    if (ptx_thread() == CONSUMER_THREADS)
+        make_barriers(&args);
+    ptx_barrier();
+    if (loads) {
+        ptx_setmaxnreg_dec(LOADER_REGISTERS);
+        load(&args);
+    } else {
+        ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
+        compute(&args.args);
+    }
+}
