@@ -167,8 +167,17 @@ class Plan:
         """Do equal inputs give equal bits?"""
         return bool(library.heed_plan_deterministic(self._open()))
 
+    def wait(self) -> None:
+        """Wait until the kernel that was chosen is the one that executes: on a GPU it may be
+        compiled in the background, while another one serves.
+
+        Raises:
+            DeviceError: it cannot be made; the other one goes on to serve.
+        """
+        check(library.heed_plan_wait(self._open()))
+
     def explain(self) -> str:
-        """Say for people what the planner considered."""
+        """Say for people what the planner considered, and which kernel serves."""
         return text_of(library.heed_plan_explain, self._open())
 
     def __repr__(self) -> str:

@@ -446,6 +446,8 @@ static heed_status compile_or_load(jit_job *job, heed_cubin *cubin)
     make_key(job, cubin->key);
     if (!job->build->fresh && load(cubin, heed_cache_load))
         return HEED_OK;
+    if (job->build->ready)
+        return heed_fail(HEED_ERR_DEVICE, "%s is not compiled yet", job->build->source);
     status = compile(job, cubin);
     if (status == HEED_OK && !job->build->fresh)
         store(cubin);
