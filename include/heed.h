@@ -635,8 +635,8 @@ HEED_API heed_status heed_plan_create(heed_plan **plan, heed_context *context,
  * compiled in the background: before a measurement, say, or before a stream is captured into a
  * graph, which keeps the kernel that served then. Where nothing is compiled it returns at once.
  *
- * Returns HEED_OK; HEED_ERR_INVALID; what kept the kernel from being made, HEED_ERR_DEVICE say:
- * then the other one goes on to serve. */
+ * Returns HEED_OK; HEED_ERR_INVALID; or what kept the kernel from being made, HEED_ERR_DEVICE say,
+ * and then the other one goes on to serve. */
 HEED_API heed_status heed_plan_wait(const heed_plan *plan);
 
 /* heed_plan_create_named() is like heed_plan_create(), but the caller chooses the kernel: @kernel
@@ -777,6 +777,31 @@ typedef struct heed_buffers {
  * the launch was refused, as for a stream of another device; HEED_ERR_NO_MEMORY if the driver had
  * none for it; HEED_ERR_LOST, which may tell of an earlier execution. */
 HEED_API heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers);
+
+/* An execution as a CUDA graph, for a program that has no graph of its own: launching it is one
+ * call of the driver and checks nothing. */
+typedef struct heed_graph heed_graph;
+
+/* heed_graph_create() captures one execution of @plan, a CUDA device's, with @buffers, whose stream
+ * does not matter. Nothing is executed. The kernel that was chosen for the plan is waited for, as
+ * by heed_plan_wait(), and captured, unless it cannot be made: then the one that serves. As while a
+ * plan is made, the calling thread must not capture a stream, nor any thread one in the global
+ * mode.
+ *
+ * Returns HEED_OK; HEED_ERR_INVALID as heed_execute() does, and for a plan of a CPU;
+ * HEED_ERR_NO_MEMORY; HEED_ERR_DEVICE; HEED_ERR_LOST. On failure *@graph is NULL. */
+HEED_API heed_status heed_graph_create(heed_graph **graph, const heed_plan *plan,
+                                       const heed_buffers *buffers);
+
+/* heed_graph_launch() starts the execution on @stream, as heed_execute() would, with what the
+ * buffers, which must still be there as the plan must, hold by then. Launches of one graph share
+ * its workspace: they must be in order, on one stream say, and by one thread at a time. Returns
+ * HEED_OK; HEED_ERR_INVALID; HEED_ERR_NO_MEMORY; HEED_ERR_DEVICE; HEED_ERR_LOST. */
+HEED_API heed_status heed_graph_launch(heed_graph *graph, void *stream);
+
+/* heed_graph_destroy() frees @graph, whose launches must have finished, and which may outlive its
+ * plan but not its context. NULL is ignored. */
+HEED_API void heed_graph_destroy(heed_graph *graph);
 
 /* ---- Kernels ------------------------------------------------------------------------------- */
 

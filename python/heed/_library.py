@@ -199,6 +199,9 @@ _FUNCTIONS = {
     "heed_plan_deterministic": (c_int, [c_void_p]),
     "heed_plan_wait": (c_int, [c_void_p]),
     "heed_plan_explain": (c_size_t, [c_void_p, c_char_p, c_size_t]),
+    "heed_graph_create": (c_int, [POINTER(c_void_p), c_void_p, POINTER(Buffers)]),
+    "heed_graph_launch": (c_int, [c_void_p, c_void_p]),
+    "heed_graph_destroy": (None, [c_void_p]),
     "heed_execute": (c_int, [c_void_p, POINTER(Buffers)]),
     "heed_wisdom_import": (
         c_int,

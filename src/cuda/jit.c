@@ -439,9 +439,7 @@ static heed_status find_compiler(jit_job *job)
 static heed_status compile_or_load(jit_job *job, heed_cubin *cubin)
 {
     heed_status status = find_compiler(job);
-    if (status == HEED_OK)
-        status = choose_options(job);
-    if (status != HEED_OK)
+    if (status != HEED_OK || (status = choose_options(job)) != HEED_OK)
         return status;
     make_key(job, cubin->key);
     if (!job->build->fresh && load(cubin, heed_cache_load))

@@ -87,6 +87,8 @@ heed_status heed_cuda_wait(heed_cuda *cuda);
 heed_status heed_cuda_replay_create(heed_replay *replay, heed_cuda *cuda);
 heed_status heed_cuda_replay_repeat(heed_replay *replay, heed_cuda *cuda, int warmup, int runs,
                                     double *seconds);
+/* Starts all its calls once on @stream, the caller's, and does not wait. */
+heed_status heed_cuda_replay_start(heed_replay *replay, heed_cuda *cuda, void *stream);
 void heed_cuda_replay_destroy(heed_replay *replay, heed_cuda *cuda);
 
 /* observe.c: heed_cuda_resident() returns how many blocks of @threads threads, with @smem bytes of

@@ -91,11 +91,15 @@ static bool explains(const heed_plan *plan, const char *words)
 }
 
 /* The launch of an execution, as a number that differs from kernel to kernel here. */
+static unsigned long launch_number(const fake_launch *it)
+{
+    return ((unsigned long)it->grid[0] * 1024 + it->block[0]) * (256 << 10) + it->smem;
+}
+
 static unsigned long launch_of(const trial *t)
 {
     assert_int_equal(trial_execute(t, &t->buffers), 1);
-    const fake_launch *it = &trial_launches[0];
-    return ((unsigned long)it->grid[0] * 1024 + it->block[0]) * (256 << 10) + it->smem;
+    return launch_number(&trial_launches[0]);
 }
 
 /* With a naive kernel that is compiled, and a compiler that is held. */
@@ -370,6 +374,40 @@ static void test_fork(void **state)
     trial_end(&t);
 }
 
+/* A graph has the kernel that was chosen, and launches it as an execution would. */
+static void test_graph(void **state)
+{
+    static const char *const plan[] = { "plan is NULL", NULL };
+    static const char *const missing[] = { "k is NULL", NULL };
+    pthread_t thread;
+    heed_graph *graph;
+    (void)state;
+    trial t = begin_held(DECODING);
+    pthread_create(&thread, NULL, let_go, NULL);
+    int launches = fake->launches;
+    assert_int_equal(heed_graph_create(&graph, t.plan, &t.buffers), HEED_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(fake->launches, launches); /* it only took notes */
+    unsigned long chosen = launch_of(&t);
+    trial_launch_count = 0;
+    int stream;
+    assert_int_equal(heed_graph_launch(graph, &stream), HEED_OK);
+    assert_int_equal(trial_launch_count, 1);
+    assert_true(trial_launches[0].captured);
+    assert_ptr_equal(trial_launches[0].stream, &stream);
+    assert_int_equal(launch_number(&trial_launches[0]), chosen);
+    heed_graph_destroy(graph);
+    heed_buffers bad = t.buffers;
+    bad.k = NULL;
+    assert_true(
+        is_refused("k", heed_graph_create(&graph, t.plan, &bad), HEED_ERR_INVALID, missing));
+    assert_null(graph);
+    assert_true(is_refused("plan", heed_graph_create(&graph, NULL, &bad), HEED_ERR_INVALID, plan));
+    assert_int_equal(heed_graph_launch(NULL, NULL), HEED_ERR_INVALID);
+    heed_graph_destroy(NULL);
+    trial_end(&t);
+}
+
 /* A problem with a prefix has two kernels, and a merge, which is compiled at once. */
 static void test_prefix(void **state)
 {
@@ -416,6 +454,7 @@ int main(void)
         WITH_CACHE(test_captures_are_not_disturbed),
         WITH_CACHE(test_threads),
         WITH_CACHE(test_fork),
+        WITH_CACHE(test_graph),
         WITH_CACHE(test_prefix),
         WITH_CACHE(test_misuse),
     };
