@@ -518,6 +518,12 @@ typedef struct heed_context heed_context;
 typedef void heed_parallel_fn(void *pool, void (*body)(void *data, int index), void *data,
                               int count);
 
+/* When a plan's kernel is compiled, if it must be. */
+typedef enum heed_compile {
+    HEED_COMPILE_NOW = 0,       /* before the plan is there */
+    HEED_COMPILE_BACKGROUND = 1 /* beside executions, which run another kernel meanwhile */
+} heed_compile;
+
 /*
  * How to create a context. Zero in a field means its default.
  *
@@ -541,8 +547,11 @@ typedef struct heed_options {
                          * each with those that it implies; "": all that the machine has; NULL: the
                          * environment's HEED_CPU, else all */
     heed_parallel_fn *parallel; /* the caller's thread pool; NULL: heed starts threads of its own */
-    void *pool;                 /* passed to parallel() */
-} heed_options;                 /* the last four are checked for a CUDA device too, and not used */
+    void *pool;                 /* passed to parallel(). The last four are checked for a CUDA device
+                                   too, and not used */
+    int64_t compile; /* a heed_compile, of a CUDA device: when kernels are compiled that are neither
+                        in the cache nor came with the library */
+} heed_options;
 
 /* heed_context_create() makes a context with @options, or with the defaults if that is NULL, and
  * starts its threads. They sleep while there is no work. Returns HEED_OK; HEED_ERR_INVALID for a
@@ -605,12 +614,30 @@ typedef enum heed_effort {
  * captured into a graph meanwhile: not by the calling thread, nor in CUDA's global capture mode by
  * any other.
  *
+ * In a context with HEED_COMPILE_BACKGROUND, a plan whose kernel must be compiled, some tenths of a
+ * second to seconds, is there at once if another kernel or config, whose code came with the library
+ * or is in the cache, can do the problem. It executes the best one of these until a thread of its
+ * own has compiled and loaded the one that heed_plan_name() names, which from then on is executed:
+ * another thread's capture does not disturb that, nor that a capture. heed_plan_explain() says
+ * which one serves. The workspace is enough for both. A batch-invariant problem's kernel is
+ * compiled at once, since its bits may not change, and so are those that are measured or asked for
+ * by name. Plans of one context compile one after another. heed_plan_destroy() waits for a
+ * compilation that has begun.
+ *
  * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY, of
  * the host or the device; HEED_ERR_UNSUPPORTED if no kernel can do @problem on the device;
  * HEED_ERR_DEVICE if the code cannot be compiled or loaded; HEED_ERR_LOST. On failure *@plan is
  * NULL. */
 HEED_API heed_status heed_plan_create(heed_plan **plan, heed_context *context,
                                       const heed_problem *problem, heed_effort effort);
+
+/* heed_plan_wait() waits until @plan executes the kernel that was chosen for it, which may be
+ * compiled in the background: before a measurement, say, or before a stream is captured into a
+ * graph, which keeps the kernel that served then. Where nothing is compiled it returns at once.
+ *
+ * Returns HEED_OK; HEED_ERR_INVALID; or what kept the kernel from being made, HEED_ERR_DEVICE say,
+ * and then the other one goes on to serve. */
+HEED_API heed_status heed_plan_wait(const heed_plan *plan);
 
 /* heed_plan_create_named() is like heed_plan_create(), but the caller chooses the kernel: @kernel
  * is the name of one, such as "fwd_any_avx512_tile", which then runs in the config that the cost
@@ -653,8 +680,9 @@ HEED_API const heed_problem *heed_plan_problem(const heed_plan *plan);
 
 /* heed_plan_deterministic() returns 1 if two executions of @plan on equal inputs give equal bits,
  * whatever the threads do, else 0. On a CUDA device that is said of executions whose Q, K, V and O
- * either all begin at multiples of 16 bytes, or in both do not. Another plan for the same problem
- * may round otherwise. */
+ * either all begin at multiples of 16 bytes, or in both do not. A plan whose kernel was compiled in
+ * the background is not, as the one that served meanwhile may round otherwise; so may another plan
+ * for the same problem. */
 HEED_API int heed_plan_deterministic(const heed_plan *plan);
 
 /* The planner's estimate of one kernel. Times are seconds per execution; a negative one is not
@@ -749,6 +777,31 @@ typedef struct heed_buffers {
  * the launch was refused, as for a stream of another device; HEED_ERR_NO_MEMORY if the driver had
  * none for it; HEED_ERR_LOST, which may tell of an earlier execution. */
 HEED_API heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers);
+
+/* An execution as a CUDA graph, for a program that has no graph of its own: launching it is one
+ * call of the driver and checks nothing. */
+typedef struct heed_graph heed_graph;
+
+/* heed_graph_create() captures one execution of @plan, a CUDA device's, with @buffers, whose stream
+ * does not matter. Nothing is executed. The kernel that was chosen for the plan is waited for, as
+ * by heed_plan_wait(), and captured, unless it cannot be made: then the one that serves. As while a
+ * plan is made, the calling thread must not capture a stream, nor any thread one in the global
+ * mode.
+ *
+ * Returns HEED_OK; HEED_ERR_INVALID as heed_execute() does, and for a plan of a CPU;
+ * HEED_ERR_NO_MEMORY; HEED_ERR_DEVICE; HEED_ERR_LOST. On failure *@graph is NULL. */
+HEED_API heed_status heed_graph_create(heed_graph **graph, const heed_plan *plan,
+                                       const heed_buffers *buffers);
+
+/* heed_graph_launch() starts the execution on @stream, as heed_execute() would, with what the
+ * buffers, which must still be there as the plan must, hold by then. Launches of one graph share
+ * its workspace: they must be in order, on one stream say, and by one thread at a time. Returns
+ * HEED_OK; HEED_ERR_INVALID; HEED_ERR_NO_MEMORY; HEED_ERR_DEVICE; HEED_ERR_LOST. */
+HEED_API heed_status heed_graph_launch(heed_graph *graph, void *stream);
+
+/* heed_graph_destroy() frees @graph, whose launches must have finished, and which may outlive its
+ * plan but not its context. NULL is ignored. */
+HEED_API void heed_graph_destroy(heed_graph *graph);
 
 /* ---- Kernels ------------------------------------------------------------------------------- */
 

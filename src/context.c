@@ -12,6 +12,7 @@
 #include "cuda/jit.h"
 #include "cuda/shipped.h"
 #include "internal.h"
+#include "later.h"
 #include "measure.h"
 #include "sized.h"
 
@@ -25,6 +26,10 @@ static heed_status check_options(const heed_options *options)
                          THREADS_MAX);
     if (options->pool && !options->parallel)
         return heed_fail(HEED_ERR_INVALID, "pool is set but parallel is NULL; it must be set too");
+    if (options->compile != HEED_COMPILE_NOW && options->compile != HEED_COMPILE_BACKGROUND)
+        return heed_fail(HEED_ERR_INVALID,
+                         "compile is %lld; it must be %d (now) or %d (background)",
+                         (long long)options->compile, HEED_COMPILE_NOW, HEED_COMPILE_BACKGROUND);
     return HEED_OK;
 }
 
@@ -72,7 +77,7 @@ static heed_status open_cpu(heed_context *context, const heed_options *options)
 }
 
 /* The machine is then the device; no thread of the host works for it. */
-static heed_status open_cuda(heed_context *context, int ordinal)
+static heed_status open_cuda(heed_context *context, int ordinal, const heed_options *options)
 {
     heed_machine *machine = &context->machine;
     heed_status status = heed_cuda_open(&context->cuda, ordinal);
@@ -80,6 +85,8 @@ static heed_status open_cuda(heed_context *context, int ordinal)
         status = heed_jit_ready();
     if (status != HEED_OK)
         return status;
+    if (options->compile == HEED_COMPILE_BACKGROUND && !(context->turns = heed_turns_create()))
+        return HEED_ERR_NO_MEMORY;
     machine->backend = HEED_BACKEND_CUDA;
     machine->gpu = heed_cuda_gpu(context->cuda);
     machine->threads = 1;
@@ -111,7 +118,8 @@ heed_status heed_context_create(heed_context **context, const heed_options *opti
     made->check = getenv("HEED_CHECK") && strcmp(getenv("HEED_CHECK"), "1") == 0;
     status = heed_machine_detect(&made->machine, own.cpu, own.threads);
     if (status == HEED_OK)
-        status = backend == HEED_BACKEND_CPU ? open_cpu(made, &own) : open_cuda(made, ordinal);
+        status = backend == HEED_BACKEND_CPU ? open_cpu(made, &own)
+                                             : open_cuda(made, ordinal, &own);
     if (status == HEED_OK)
         status = heed_wisdom_create(&made->wisdom);
     if (status != HEED_OK) {
@@ -129,6 +137,7 @@ void heed_context_destroy(heed_context *context)
     heed_wisdom_destroy(context->wisdom);
     heed_pool_destroy(context->pool);
     heed_cuda_close(context->cuda);
+    heed_turns_destroy(context->turns);
     free(context);
 }
 

@@ -2,6 +2,7 @@
  * execute.c - check the buffers of one execution, then run the plan's kernel
  */
 #include "append.h"
+#include "later.h"
 #include "prefix.h"
 #include "problem/operand.h"
 #include "sized.h"
@@ -63,8 +64,7 @@ static heed_status check_workspace(const heed_plan *plan, const heed_buffers *bu
 
 static heed_status attend(const heed_plan *plan, const heed_buffers *buffers)
 {
-    return plan->prefix ? heed_prefix_run(plan, buffers)
-                        : plan->kernel->algorithm->execute(plan, buffers);
+    return plan->prefix ? heed_prefix_run(plan, buffers) : heed_later_execute(plan, buffers);
 }
 
 /* The steps of a plan, of which most have one. */
@@ -80,7 +80,7 @@ static heed_status execute_steps(const heed_plan *plan, const heed_buffers *buff
 static heed_status execute_watched(const heed_plan *plan, const heed_buffers *buffers,
                                    const heed_trace *trace)
 {
-    heed_trace_begin(trace, HEED_TRACE_EXECUTE, plan->name);
+    heed_trace_begin(trace, HEED_TRACE_EXECUTE, heed_later_serving(plan)->name);
     heed_status status = execute_steps(plan, buffers);
     heed_trace_end(trace);
     return status;

@@ -23,6 +23,8 @@ typedef struct heed_gpu heed_gpu;               /* cuda/gpu.h */
 typedef struct heed_program heed_program;       /* program.h */
 typedef struct heed_append heed_append;         /* append.h */
 typedef struct heed_prefix heed_prefix;         /* prefix.h */
+typedef struct heed_later heed_later;           /* later.h */
+typedef struct heed_turns heed_turns;           /* later.h */
 typedef struct heed_cuda heed_cuda;             /* cuda/driver/device.h */
 typedef struct heed_cuda_facts heed_cuda_facts; /* cuda/facts.h */
 
@@ -145,11 +147,13 @@ struct heed_plan {
     heed_program *program; /* what happens to logits; NULL: nothing */
     bool operands;         /* the problem has some */
     void *code;            /* made by the algorithm's prepare() */
+    heed_later *later;     /* kernel, config and code are being made ready; NULL: they are */
+    bool ready;            /* prepare() takes no code but what is compiled already */
     char name[HEED_NAME_SIZE];
     size_t workspace_size;
     heed_effort effort; /* where the choice comes from */
     bool from_wisdom;
-    bool shipped; /* in place of a better one that could not be compiled (plan_shipped.c) */
+    bool shipped; /* in place of a better one that could not be compiled (plan_ready.c) */
     bool trial; /* it is measured: once the context is stopped, what it computes does not matter */
     size_t candidate_count;
     struct heed_considered *candidates; /* plan.h */
@@ -164,6 +168,7 @@ struct heed_context {
     const heed_trace *trace; /* the tool that watches, or NULL */
     bool (*stop)(void);      /* ends measuring; or NULL */
     bool check;              /* HEED_CHECK: check.c's checks on a CUDA device too */
+    heed_turns *turns;       /* of compilations in the background (later.h); NULL: there are none */
 };
 
 /* text.c: append to a fixed buffer as snprintf does, counting what did not fit; heed_text_none()

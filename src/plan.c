@@ -13,6 +13,7 @@
 #include "append.h"
 #include "cuda/gpu.h"
 #include "device.h"
+#include "later.h"
 #include "plan.h"
 #include "prefix.h"
 #include "problem/operand.h"
@@ -130,13 +131,18 @@ static heed_considered *cheapest(const heed_plan *plan)
     return best;
 }
 
-heed_status heed_plan_set(heed_plan *plan, const heed_kernel *kernel, const heed_config *config)
+void heed_plan_aim(heed_plan *plan, const heed_kernel *kernel, const heed_config *config)
 {
     heed_plan_unset(plan);
     plan->kernel = kernel;
     plan->config = *config;
     plan->workspace_size = kernel->algorithm->workspace(kernel, &plan->problem,
                                                         &plan->context->machine, config);
+}
+
+heed_status heed_plan_set(heed_plan *plan, const heed_kernel *kernel, const heed_config *config)
+{
+    heed_plan_aim(plan, kernel, config);
     return kernel->algorithm->prepare ? kernel->algorithm->prepare(plan) : HEED_OK;
 }
 
@@ -245,8 +251,8 @@ static heed_status apply_config(heed_considered *candidate, const heed_plan *pla
     return HEED_OK;
 }
 
-/* Chooses the kernel, and the config if there is one, that @name spells. */
-static heed_status choose_named(heed_plan *plan, const char *name)
+/* Chooses by @choose the kernel, and the config if there is one, that @name spells. */
+static heed_status choose_named(heed_plan *plan, const char *name, heed_choose_fn *choose)
 {
     const char *config = NULL;
     const heed_kernel *kernel = heed_kernel_find(name, &config);
@@ -263,7 +269,7 @@ static heed_status choose_named(heed_plan *plan, const char *name)
     const heed_considered before = *candidate;
     heed_status status = config ? apply_config(candidate, plan, config) : HEED_OK;
     if (status == HEED_OK)
-        status = heed_plan_choose(plan, candidate);
+        status = choose(plan, candidate);
     if (status != HEED_OK)
         *candidate = before;
     return status;
@@ -278,7 +284,7 @@ static bool choose_wisdom(heed_plan *plan, heed_effort effort)
     if (!heed_wisdom_lookup(plan->context->wisdom, &plan->problem, effort, &choice))
         return false;
     snprintf(before, sizeof before, "%s", heed_message());
-    if (choose_named(plan, choice.name) != HEED_OK) {
+    if (choose_named(plan, choice.name, heed_later_choose) != HEED_OK) {
         heed_note("%s", before);
         return false;
     }
@@ -314,7 +320,7 @@ static heed_status choose_by_effort(heed_plan *plan, heed_effort effort)
     if (!best)
         return fail_all(plan);
     if (effort == HEED_ESTIMATE)
-        return heed_plan_choose_shipped(plan, heed_plan_choose(plan, best));
+        return heed_plan_choose_shipped(plan, heed_later_choose(plan, best));
     heed_status status = heed_plan_measure(plan, effort, &best);
     if (status == HEED_OK)
         status = heed_plan_choose(plan, best);
@@ -360,7 +366,7 @@ heed_status heed_plan_create_named(heed_plan **plan, heed_context *context,
     if (status != HEED_OK)
         return status;
     heed_trace_begin_plan(context->trace, problem);
-    status = choose_named(*plan, kernel);
+    status = choose_named(*plan, kernel, heed_plan_choose);
     if (status == HEED_OK)
         status = heed_prefix_plan(*plan, HEED_ESTIMATE);
     heed_trace_end(context->trace);
@@ -375,6 +381,7 @@ void heed_plan_destroy(heed_plan *plan)
 {
     if (!plan)
         return;
+    heed_later_end(plan);
     heed_plan_unset(plan);
     heed_prefix_destroy(plan);
     heed_append_destroy(plan);
@@ -404,5 +411,8 @@ const heed_problem *heed_plan_problem(const heed_plan *plan)
 
 int heed_plan_deterministic(const heed_plan *plan)
 {
-    return plan != NULL; /* tasks and merges do not depend on which thread runs them */
+    const heed_plan *prefix = plan && plan->prefix ? plan->prefix->plan : NULL;
+    if (!plan || plan->later || (prefix && prefix->later))
+        return 0; /* two kernels may round otherwise */
+    return 1;     /* tasks and merges do not depend on which thread runs them */
 }

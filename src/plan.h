@@ -43,14 +43,22 @@ heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem 
 void heed_plan_configure(heed_considered *candidate, const heed_problem *problem,
                          const heed_machine *machine, const heed_config *config);
 
-/* Makes @plan run @kernel in @config, or nothing. On failure it runs nothing. */
+/* Makes @plan run @kernel in @config, or nothing. On failure it runs nothing. heed_plan_aim()
+ * leaves it to the caller to prepare that. */
 heed_status heed_plan_set(heed_plan *plan, const heed_kernel *kernel, const heed_config *config);
+void heed_plan_aim(heed_plan *plan, const heed_kernel *kernel, const heed_config *config);
 void heed_plan_unset(heed_plan *plan);
 
 /* Makes @plan run @candidate, in its config. */
-heed_status heed_plan_choose(heed_plan *plan, heed_considered *candidate);
+typedef heed_status heed_choose_fn(heed_plan *plan, heed_considered *candidate);
+heed_choose_fn heed_plan_choose;
 
-/* plan_shipped.c: after a plan could not be made, with @failure, makes it run the best config whose
+/* plan_ready.c: makes @plan run the best config whose code is there, *@candidate being in it or in
+ * another config of the same kernel; neither a name nor a candidate is changed. HEED_ERR_DEVICE if
+ * there is none, HEED_ERR_NO_MEMORY. */
+heed_status heed_plan_set_ready(heed_plan *plan, heed_considered **candidate);
+
+/* plan_ready.c: after a plan could not be made, with @failure, makes it run the best config whose
  * code came with the library, if what is missing is a compiler. Returns HEED_OK, or @failure and
  * its message. */
 heed_status heed_plan_choose_shipped(heed_plan *plan, heed_status failure);

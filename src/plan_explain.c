@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "later.h"
 #include "plan.h"
 #include "prefix.h"
 
@@ -65,6 +66,8 @@ static void add_plan(heed_text *text, const heed_plan *plan)
     heed_text_add(text, "%s, by %s; workspace %zu bytes\n", plan->name,
                   plan->from_wisdom ? "wisdom" : efforts[plan->effort],
                   heed_plan_workspace_size(plan));
+    if (plan->later)
+        heed_later_explain(text, plan);
     add_candidates(text, plan);
 }
 

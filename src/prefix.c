@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "later.h"
 #include "problem/problem.h"
 
 /* ---- Plans ---- */
@@ -103,11 +104,6 @@ size_t heed_prefix_workspace(const heed_plan *plan)
 
 /* ---- Executions ---- */
 
-static heed_status execute(const heed_plan *plan, const heed_buffers *buffers)
-{
-    return plan->kernel->algorithm->execute(plan, buffers);
-}
-
 static const void *shifted(const void *data, int64_t bytes)
 {
     return (const char *)data + bytes;
@@ -140,9 +136,9 @@ heed_status heed_prefix_run(const heed_plan *plan, const heed_buffers *buffers)
     if (plan->context->cuda)
         status = heed_prefix_check_cuda(plan, buffers);
     if (status == HEED_OK)
-        status = execute(prefix->plan, &first);
+        status = heed_later_execute(prefix->plan, &first);
     if (status == HEED_OK)
-        status = execute(plan, &rest);
+        status = heed_later_execute(plan, &rest);
     if (status != HEED_OK)
         return status;
     const heed_merged at = { .o = buffers->o,

@@ -8,7 +8,7 @@
 const heed_sized heed_sized_problem = { "heed_problem", sizeof(heed_problem),
                                         offsetof(heed_problem, pass) };
 const heed_sized heed_sized_options = { "heed_options", sizeof(heed_options),
-                                        sizeof(heed_options) };
+                                        offsetof(heed_options, compile) };
 const heed_sized heed_sized_buffers = { "heed_buffers", sizeof(heed_buffers),
                                         offsetof(heed_buffers, bias) };
 

@@ -23,6 +23,7 @@ from ._errors import (
     SystemCallError,
     UnsupportedError,
 )
+from ._graph import Graph
 from ._library import VERSION as __version__
 from ._plan import Plan
 from ._problem import Problem
@@ -32,6 +33,7 @@ __all__ = [
     "Context",
     "CorruptError",
     "DeviceError",
+    "Graph",
     "HeedError",
     "InvalidError",
     "LostError",

@@ -32,6 +32,8 @@ class Context:
         threads: of a CPU, 1 to 1024; 0: as many as this process has CPUs.
         cpu: best CPU features to use ("scalar", "avx2", "avx512", "avx512bf16"); None: the
             environment's HEED_CPU, else all.
+        compile: "now", or "background": a plan on a GPU whose kernel must be compiled is there at
+            once, if another kernel whose code is ready can serve until it is.
 
     Raises:
         InvalidError: a bad argument.
@@ -41,13 +43,19 @@ class Context:
     """
 
     def __init__(
-        self, device: Optional[str] = None, *, threads: int = 0, cpu: Optional[str] = None
+        self,
+        device: Optional[str] = None,
+        *,
+        threads: int = 0,
+        cpu: Optional[str] = None,
+        compile: str = "now",
     ) -> None:
         options = c.Options(
             size=sizeof(c.Options),
             threads=_values.integer("threads", threads),
             device=_values.text_or_none("device", device),
             cpu=_values.text_or_none("cpu", cpu),
+            compile=c.COMPILE[_values.word("compile", compile, tuple(c.COMPILE))],
         )
         pointer = c_void_p()
         check(library.heed_context_create(byref(pointer), byref(options)))
@@ -144,7 +152,8 @@ _contexts_lock = threading.Lock()
 
 def context_of(device: str) -> Context:
     """The context of this process for a device, made when it is first asked for. A child process
-    makes its own."""
+    makes its own. It compiles in the background, but where the environment's HEED_COMPILE says
+    "now"."""
     key = (device, os.getpid())
     found = _contexts.get(key)
     if found is not None and found._pointer is not None:
@@ -152,5 +161,8 @@ def context_of(device: str) -> Context:
     with _contexts_lock:
         found = _contexts.get(key)
         if found is None or found._pointer is None:
-            found = _contexts[key] = Context(device)
+            when = _values.word(
+                "HEED_COMPILE", os.environ.get("HEED_COMPILE") or "background", tuple(c.COMPILE)
+            )
+            found = _contexts[key] = Context(device, compile=when)
         return found

@@ -48,6 +48,8 @@ DATA_NONE, DATA_F32, DATA_F16, DATA_BF16, DATA_I32, DATA_BYTES, DATA_BITS = rang
 DATA_I64 = 7
 # enum heed_effort
 EFFORTS = {"estimate": 0, "measure": 1, "patient": 2, "wisdom": 3}
+# enum heed_compile
+COMPILE = {"now": 0, "background": 1}
 
 
 class Strides(Structure):
@@ -131,6 +133,7 @@ class Options(Structure):
         ("cpu", c_char_p),
         ("parallel", c_void_p),
         ("pool", c_void_p),
+        ("compile", c_int64),
     ]
 
 
@@ -194,7 +197,11 @@ _FUNCTIONS = {
     "heed_plan_name": (c_char_p, [c_void_p]),
     "heed_plan_problem": (POINTER(Problem), [c_void_p]),
     "heed_plan_deterministic": (c_int, [c_void_p]),
+    "heed_plan_wait": (c_int, [c_void_p]),
     "heed_plan_explain": (c_size_t, [c_void_p, c_char_p, c_size_t]),
+    "heed_graph_create": (c_int, [POINTER(c_void_p), c_void_p, POINTER(Buffers)]),
+    "heed_graph_launch": (c_int, [c_void_p, c_void_p]),
+    "heed_graph_destroy": (None, [c_void_p]),
     "heed_execute": (c_int, [c_void_p, POINTER(Buffers)]),
     "heed_wisdom_import": (
         c_int,

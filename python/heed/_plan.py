@@ -25,6 +25,7 @@ from ._arrays import (
 )
 from ._context import Context, context_of, destroy
 from ._errors import ArgumentTypeError, InvalidError
+from ._graph import Graph
 from ._library import check, library, text_of
 from ._problem import OPERANDS, Problem, operand_shape
 from ._report import Record, record_of
@@ -70,6 +71,14 @@ class _Memory(threading.local):
 
 
 _memory = _Memory()
+
+
+def _fill(buffers: c.Buffers, pointers: Dict[str, int], arrays: List[int]) -> None:
+    for name, pointer in pointers.items():
+        setattr(buffers, name, pointer)
+    for i, pointer in enumerate(arrays):
+        buffers.arrays[i] = pointer
+
 
 class Plan:
     """How one problem is computed on one device: a kernel, its config, and its code.
@@ -137,6 +146,7 @@ class Plan:
             if _again.module
             else None
         )
+        self._graphs: "weakref.WeakSet[Graph]" = weakref.WeakSet()
         context._plans.add(self)
 
     def _open(self) -> int:
@@ -145,7 +155,9 @@ class Plan:
         return self._pointer
 
     def close(self) -> None:
-        """Free it now. On a CUDA device the work that it started must have ended."""
+        """Free it now, and its graphs. On a CUDA device the work that it started must have ended."""
+        for graph in list(self._graphs):
+            graph.close()
         self._pointer = None
         if _again.module:
             _again.module.close(self._state)
@@ -167,8 +179,17 @@ class Plan:
         """Do equal inputs give equal bits?"""
         return bool(library.heed_plan_deterministic(self._open()))
 
+    def wait(self) -> None:
+        """Wait until the kernel that was chosen is the one that executes: on a GPU it may be
+        compiled in the background, while another one serves.
+
+        Raises:
+            DeviceError: it cannot be made; the other one goes on to serve.
+        """
+        check(library.heed_plan_wait(self._open()))
+
     def explain(self) -> str:
-        """Say for people what the planner considered."""
+        """Say for people what the planner considered, and which kernel serves."""
         return text_of(library.heed_plan_explain, self._open())
 
     def __repr__(self) -> str:
@@ -206,10 +227,7 @@ class Plan:
         buffers = self._make_buffers(workspace) if self._cuda else self._own_buffers()
         buffers.stream = stream_of(like) or None
         buffers.lse = None
-        for name, pointer in pointers.items():
-            setattr(buffers, name, pointer)
-        for i, pointer in enumerate(arrays):
-            buffers.arrays[i] = pointer
+        _fill(buffers, pointers, arrays)
         check(library.heed_execute(self._open(), byref(buffers)))
 
     def _run_again(self, fast: Fast, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
@@ -287,6 +305,60 @@ class Plan:
             if fast and signature is not None and signature == self._signature:
                 self._run_again(fast, q, k, v, out, None)
                 return out
+        views, arrays, made = self._gather(q, k, v, out, lse, operands)
+        makes, out = out is None, made
+        self._run(views["q"], {name: x.pointer for name, x in views.items()}, arrays)
+        self._signature = signature
+        if _repeat is not None and lse is None and operands is None and v is not None:
+            given = (q, k, v, None if makes else out)
+            makers = makers_of(q, out.shape if makes else None, None)
+            self._calls.learn(None, given, (), self, *makers)
+        return out
+
+    def capture(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        *,
+        out: Any = None,
+        lse: Any = None,
+        operands: Optional[Mapping[str, Any]] = None,
+    ) -> Graph:
+        """Capture an execution on a GPU as a CUDA graph, whose replay() starts it again with what
+        the arrays hold by then. Nothing is executed yet. The kernel that was chosen is waited for.
+
+        Args:
+            all: as of execute(). The graph keeps them, and a workspace of its own.
+
+        Returns:
+            a Graph, with replay() and out.
+
+        Raises:
+            InvalidError: the plan is for a CPU; or as execute() does.
+            ArgumentTypeError: as execute() does.
+            DeviceError: the driver refuses, as it does while the thread captures a stream itself.
+        """
+        if not self._cuda:
+            raise InvalidError(
+                f"plan: it is for {self.context.device}, whose executions no CUDA graph can hold; "
+                "call execute(), or make the plan on heed.Context('cuda')"
+            )
+        views, arrays, out = self._gather(q, k, v, out, lse, operands)
+        like, workspace = views["q"], None
+        if self.workspace_size:
+            workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
+        buffers = self._make_buffers(workspace)
+        _fill(buffers, {name: x.pointer for name, x in views.items()}, arrays)
+        graph = Graph(self._open(), buffers, like, (self, views, operands, workspace), out)
+        self._graphs.add(graph)
+        return graph
+
+    def _gather(
+        self, q: Any, k: Any, v: Any, out: Any, lse: Any, operands: Optional[Mapping[str, Any]]
+    ) -> Tuple[Dict[str, View], List[int], Any]:
+        """The arrays of an execution, checked: views by name, the addresses of those that
+        expressions name, and out, which may be new."""
         problem = self.problem
         fields = problem._c
         views = {"q": view("q", q), "k": view("k", k)}
@@ -298,7 +370,6 @@ class Plan:
         if fields.append:
             require_writable("k", views["k"])
             require_writable("v", views["v"])
-        makes = out is None
         if out is None:
             out = empty(views["q"], problem.o_shape, problem.dtype)
         views["o"] = view("out", out)
@@ -308,15 +379,7 @@ class Plan:
             views["lse"] = self._check_lse(lse)
         arrays = self._check_operands(views, {} if operands is None else operands)
         self._check_devices([*views.items(), *(("operands", x) for x in arrays)])
-        self._run(
-            views["q"], {name: x.pointer for name, x in views.items()}, [a.pointer for a in arrays]
-        )
-        self._signature = signature
-        if _repeat is not None and lse is None and operands is None and v is not None:
-            given = (q, k, v, None if makes else out)
-            makers = makers_of(q, out.shape if makes else None, None)
-            self._calls.learn(None, given, (), self, *makers)
-        return out
+        return views, [a.pointer for a in arrays], out
 
     def _check_lse(self, lse: Any) -> View:
         found, fields = view("lse", lse), self.problem._c

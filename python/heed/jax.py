@@ -145,10 +145,19 @@ def _in_layout(sizes: Tuple[int, ...], layout: str) -> Tuple[int, ...]:
     return tuple(shape)
 
 
+def _devices(platform: str) -> Tuple[str, ...]:
+    """A CPU, and of each kind of GPU that the process has one: which of them a call runs on is not
+    known while it is traced."""
+    if platform != "gpu":
+        return ("cpu",)
+    kinds = {device.device_kind: device for device in reversed(jax.local_devices(backend="gpu"))}
+    return ("cpu", *(f"cuda:{device.local_hardware_id or 0}" for device in kinds.values()))
+
+
 @functools.lru_cache(maxsize=256)
 def _workspace(spec: str, platform: str) -> int:
     """Bytes that a plan on a device of the platform, or on a CPU, needs at most."""
-    devices = ("cpu", "cuda:0") if platform == "gpu" else ("cpu",)
+    devices = _devices(platform)
     sizes = [Plan(Problem(spec), context_of(device)).workspace_size for device in devices]
     return max(sizes) + c.ALIGNMENT
 

@@ -17,14 +17,11 @@ struct heed_cuda_arrivals {
 static heed_status make_counters(heed_cuda_arrivals *arrivals)
 {
     size_t size = HEED_CUDA_ARRIVAL_SETS * arrivals->count * sizeof(unsigned);
-    void *zeros = calloc(1, size), *memory = NULL;
-    if (!zeros)
-        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
+    void *memory = NULL;
     heed_status status = heed_cuda_allocate(arrivals->cuda, size, &memory);
     arrivals->counters = memory;
     if (status == HEED_OK)
-        status = heed_cuda_upload(arrivals->cuda, memory, zeros, size);
-    free(zeros);
+        status = heed_cuda_clear(arrivals->cuda, memory, size);
     return status;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "arrivals.h"
+#include "later.h"
 #include "maps.h"
 #include "outline.h"
 #include "problem/problem.h"
@@ -139,6 +140,7 @@ static void *compile(void *data)
     it->status = heed_cuda_facts_of(it->kernel, &plan->problem, machine, it->config, &it->facts);
     if (it->status == HEED_OK) {
         heed_build build = heed_cuda_facts_build(&it->facts, machine->gpu->arch);
+        build.ready = plan->ready;
         it->status = heed_jit_build(&build, &it->cubin);
     }
     if (it->status != HEED_OK)
@@ -146,11 +148,12 @@ static void *compile(void *data)
     return NULL;
 }
 
-/* Compiles @count configs side by side. */
+/* Compiles @count configs side by side; finding compiled ones is no work for two. */
 static heed_status compile_all(compilation *all, int count)
 {
     pthread_t thread;
-    bool beside = count > 1 && pthread_create(&thread, NULL, compile, &all[1]) == 0;
+    bool beside = count > 1 && !all->plan->ready &&
+                  pthread_create(&thread, NULL, compile, &all[1]) == 0;
     compile(&all[0]);
     if (beside)
         pthread_join(thread, NULL);
@@ -336,7 +339,7 @@ void heed_cuda_release_plan(heed_plan *plan)
 
 heed_device_launch heed_cuda_launch_of(const heed_plan *plan)
 {
-    const cuda_plan *made = plan->code;
+    const cuda_plan *made = heed_later_serving(plan)->code;
     const program *it = made->strides_aligned ? &made->main : &made->fallback;
     return (heed_device_launch){ .blocks = it->grid,
                                  .threads = (int)it->threads,
@@ -365,7 +368,7 @@ heed_status heed_cuda_check_buffers(const heed_plan *plan, const heed_buffers *b
         { "v", buffers->v },     { "o", buffers->o },
         { "lse", buffers->lse }, { "workspace", plan->workspace_size ? buffers->workspace : NULL }
     };
-    const cuda_plan *made = plan->code;
+    const cuda_plan *made = heed_later_serving(plan)->code; /* whose operands are those of all */
     heed_status status = HEED_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == HEED_OK; i++)
         if (all[i].pointer)

@@ -439,13 +439,13 @@ static heed_status find_compiler(jit_job *job)
 static heed_status compile_or_load(jit_job *job, heed_cubin *cubin)
 {
     heed_status status = find_compiler(job);
-    if (status == HEED_OK)
-        status = choose_options(job);
-    if (status != HEED_OK)
+    if (status != HEED_OK || (status = choose_options(job)) != HEED_OK)
         return status;
     make_key(job, cubin->key);
     if (!job->build->fresh && load(cubin, heed_cache_load))
         return HEED_OK;
+    if (job->build->ready)
+        return heed_fail(HEED_ERR_DEVICE, "%s is not compiled yet", job->build->source);
     status = compile(job, cubin);
     if (status == HEED_OK && !job->build->fresh)
         store(cubin);

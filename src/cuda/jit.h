@@ -28,6 +28,7 @@ typedef struct heed_build {
     const heed_problem *steps_of; /* program.cuh has its steps (score.h); NULL: there is none */
     int arch;                     /* compute capability, 10 * major + minor: 80, 89, 90 */
     int registers;                /* cap per thread; 0: none */
+    bool ready;                   /* only code that is there already */
     bool fresh;                 /* without the cache, whose keys do not know the files of others */
     const char *const *folders; /* with headers of others, searched in this order */
     int folder_count;           /* at most HEED_FOLDERS_MAX; if any, the build must be fresh */
@@ -51,7 +52,8 @@ typedef struct heed_cubin {
  * HEED_ERR_INVALID for a bad @build; HEED_ERR_UNSUPPORTED if NVRTC knows nothing as old as the
  * architecture; HEED_ERR_DEVICE if there is no NVRTC or the source does not compile: then the
  * message has the first error and says where the whole log is kept, which is also @cubin's;
- * HEED_ERR_NO_MEMORY. In every case @cubin is to be freed. Any thread. */
+ * HEED_ERR_NO_MEMORY. What is only taken if it is ready, and is not, is HEED_ERR_DEVICE too. In
+ * every case @cubin is to be freed. Any thread. */
 heed_status heed_jit_build(const heed_build *build, heed_cubin *cubin);
 
 /* heed_jit_build_text() is the same for the source @text, which build->source is only a name

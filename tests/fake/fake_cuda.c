@@ -22,6 +22,8 @@ fake_cuda fake_cuda_controls = {
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 bool fake_started;
 pid_t fake_process;
+int fake_global_captures;
+int fake_ordered_captures;
 _Thread_local fake_thread fake_this;
 
 static void read_number(const char *name, int *value)
@@ -90,7 +92,22 @@ int fake_begin_inside(const char *name)
 int fake_begin_unsafe(const char *name)
 {
     int result = fake_begin_inside(name);
-    return result == CU_SUCCESS && fake_this.captures ? CAPTURE_UNSUPPORTED : result;
+    if (result != CU_SUCCESS || fake_this.mode == CU_CAPTURE_RELAXED)
+        return result;
+    pthread_mutex_lock(&fake_lock);
+    bool disturbs = fake_this.captures ||
+                    (fake_this.mode == CU_CAPTURE_GLOBAL && fake_global_captures);
+    pthread_mutex_unlock(&fake_lock);
+    return disturbs ? CAPTURE_UNSUPPORTED : CU_SUCCESS;
+}
+
+int fake_begin_default(const char *name)
+{
+    int result = fake_begin_unsafe(name);
+    pthread_mutex_lock(&fake_lock);
+    bool disturbs = fake_ordered_captures > 0;
+    pthread_mutex_unlock(&fake_lock);
+    return result == CU_SUCCESS && disturbs ? CAPTURE_IMPLICIT : result;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -158,6 +175,7 @@ static void renew(void)
     free_objects();
     fake->modules = fake->blocks = fake->streams = fake->events = fake->graphs = 0;
     fake->used = 0;
+    fake_global_captures = fake_ordered_captures = 0;
     fake_renew_devices();
     fake->sticky = fake->launch_error = 0;
 }

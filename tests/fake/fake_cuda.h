@@ -15,6 +15,7 @@
 #define HEED_TESTS_FAKE_CUDA_H
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -69,6 +70,7 @@ typedef struct fake_cuda {
     int fail_result;
     int launch_error; /* that a launch leaves behind, for the next call and all later ones */
     int hang;         /* launches never end */
+    atomic_int hold_compiler;  /* compilations do not end before it is 0 */
     const char *compile_error; /* what the compiler says of every source; NULL: it takes them */
 
     /* The events so far. */

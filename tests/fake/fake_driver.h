@@ -23,7 +23,8 @@ enum {
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
     CAPTURE_UNSUPPORTED = 900,
-    CAPTURE_INVALIDATED = 901
+    CAPTURE_INVALIDATED = 901,
+    CAPTURE_IMPLICIT = 906
 };
 
 /* An entry as cuGetProcAddress gives it: from the version of CUDA on that brought its prototype. A
@@ -45,6 +46,8 @@ extern fake_cuda fake_cuda_controls;
 extern pthread_mutex_t fake_lock; /* guards the controls and all lists */
 extern bool fake_started;         /* cuInit() was called */
 extern pid_t fake_process;        /* that called it first */
+extern int fake_global_captures;  /* streams whose capture concerns all threads */
+extern int fake_ordered_captures; /* of streams that are ordered with the default one */
 
 #define STACK_MAX 16
 #define SMEM_BLOCK (227 << 10)
@@ -57,7 +60,8 @@ struct cu_context {
 typedef struct fake_thread {
     cu_context *stack[STACK_MAX];
     int depth;
-    int captures; /* streams that it is capturing */
+    int captures; /* streams that it is capturing, but for relaxed captures */
+    int mode;     /* CU_CAPTURE_...: which captures it heeds */
 } fake_thread;
 extern _Thread_local fake_thread fake_this;
 
@@ -68,10 +72,15 @@ struct cu_function {
 };
 
 /* Every entry begins with one of these, and may be told to fail there: any call, one that works in
- * the current context, and one that may not be made while the thread captures a stream. */
+ * the current context, and one that may not be made while the thread captures a stream, or any
+ * thread one that concerns all, but where the thread's mode says so. */
 int fake_begin(const char *name);
 int fake_begin_inside(const char *name);
 int fake_begin_unsafe(const char *name);
+
+/* The same for one that works on the default stream, which may not be made while a stream that is
+ * ordered with it is captured. */
+int fake_begin_default(const char *name);
 
 /* Is @result what a lost device says to everything? */
 bool fake_is_lost(int result);

@@ -128,7 +128,7 @@ static int memory_free(cu_address address)
 
 static int copy_up(cu_address to, const void *from, size_t size)
 {
-    int result = fake_begin_unsafe("cuMemcpyHtoD");
+    int result = fake_begin_default("cuMemcpyHtoD");
     if (result == CU_SUCCESS && look_up(to).type == 0)
         result = INVALID_VALUE;
     if (result == CU_SUCCESS)
@@ -136,9 +136,18 @@ static int copy_up(cu_address to, const void *from, size_t size)
     return result;
 }
 
+static int fill_bytes(cu_address to, unsigned char value, size_t size, cu_stream *stream)
+{
+    int result = fake_begin_inside("cuMemsetD8Async");
+    (void)stream;
+    if (result == CU_SUCCESS)
+        memset((void *)(uintptr_t)to, value, size);
+    return result;
+}
+
 static int copy_down(void *to, cu_address from, size_t size)
 {
-    int result = fake_begin_unsafe("cuMemcpyDtoH");
+    int result = fake_begin_default("cuMemcpyDtoH");
     if (result == CU_SUCCESS && look_up(from).type == 0)
         result = INVALID_VALUE;
     if (result == CU_SUCCESS)
@@ -243,6 +252,7 @@ const fake_entry fake_memory_entries[] = {
     { "cuMemFree", 3020, (fake_entry_fn *)memory_free },
     { "cuMemcpyHtoD", 3020, (fake_entry_fn *)copy_up },
     { "cuMemcpyDtoH", 3020, (fake_entry_fn *)copy_down },
+    { "cuMemsetD8Async", 3020, (fake_entry_fn *)fill_bytes },
     { "cuMemGetAllocationGranularity", 10020, (fake_entry_fn *)granularity },
     { "cuMemAddressReserve", 10020, (fake_entry_fn *)address_reserve },
     { "cuMemAddressFree", 10020, (fake_entry_fn *)address_free },

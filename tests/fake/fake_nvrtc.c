@@ -3,11 +3,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cuda/driver/nvrtc.h"
-#include "fake_cuda.h"
-
-extern fake_cuda fake_cuda_controls;
+#include "fake_driver.h"
 
 static const char *complaint(void)
 {
@@ -79,10 +78,13 @@ int nvrtcDestroyProgram(nvrtc_program **program)
 int nvrtcCompileProgram(nvrtc_program *program, int option_count, const char *const *options);
 int nvrtcCompileProgram(nvrtc_program *program, int option_count, const char *const *options)
 {
+    const struct timespec moment = { .tv_nsec = 100000 };
     (void)program;
     (void)option_count;
     (void)options;
-    fake_cuda_controls.compilations++;
+    fake_count(&fake_cuda_controls.compilations, 1);
+    while (atomic_load(&fake_cuda_controls.hold_compiler))
+        nanosleep(&moment, NULL);
     return *complaint() ? NVRTC_COMPILATION : NVRTC_SUCCESS;
 }
 

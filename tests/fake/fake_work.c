@@ -19,7 +19,9 @@ struct cu_graph_exec {
 };
 
 struct cu_stream {
+    bool apart; /* not ordered with the default stream */
     bool capturing;
+    int mode; /* of the capture */
     cu_graph *graph;
 };
 
@@ -85,15 +87,24 @@ static int stream_create(cu_stream **stream, unsigned flags)
     if (result != CU_SUCCESS || flags > 1)
         return result != CU_SUCCESS ? result : INVALID_VALUE;
     *stream = fake_make(sizeof **stream);
+    (*stream)->apart = flags == CU_STREAM_APART;
     fake_count(&fake->streams, 1);
     return CU_SUCCESS;
+}
+
+/* A capture begins, or ends. */
+static void count_capture(const cu_stream *stream, int change)
+{
+    fake_this.captures += stream->mode != CU_CAPTURE_RELAXED ? change : 0;
+    fake_count(&fake_global_captures, stream->mode == CU_CAPTURE_GLOBAL ? change : 0);
+    fake_count(&fake_ordered_captures, stream->apart ? 0 : change);
 }
 
 static int stream_destroy(cu_stream *stream)
 {
     int result = fake_begin_inside("cuStreamDestroy");
     if (stream->capturing)
-        fake_this.captures--;
+        count_capture(stream, -1);
     if (stream->graph) {
         fake_unmake(stream->graph->nodes);
         fake_unmake(stream->graph);
@@ -106,21 +117,33 @@ static int stream_destroy(cu_stream *stream)
 
 static int stream_wait(cu_stream *stream)
 {
-    (void)stream;
-    return fake_begin_unsafe("cuStreamSynchronize");
+    return (stream ? fake_begin_unsafe : fake_begin_default)("cuStreamSynchronize");
 }
 
 static int capture_begin(cu_stream *stream, int mode)
 {
     int result = fake_begin_inside("cuStreamBeginCapture");
-    if (result == CU_SUCCESS && (!stream || stream->capturing || mode != CU_CAPTURE_THREAD_LOCAL))
+    if (result == CU_SUCCESS &&
+        (!stream || stream->capturing || mode < CU_CAPTURE_GLOBAL || mode > CU_CAPTURE_RELAXED))
         result = INVALID_VALUE;
     if (result != CU_SUCCESS)
         return result;
     stream->graph = fake_make(sizeof *stream->graph);
     stream->capturing = true;
+    stream->mode = mode;
     fake_count(&fake->graphs, 1);
-    fake_this.captures++;
+    count_capture(stream, 1);
+    return CU_SUCCESS;
+}
+
+static int capture_exchange(int *mode)
+{
+    int before = fake_this.mode;
+    int result = fake_begin("cuThreadExchangeStreamCaptureMode");
+    if (result != CU_SUCCESS || *mode < CU_CAPTURE_GLOBAL || *mode > CU_CAPTURE_RELAXED)
+        return result != CU_SUCCESS ? result : INVALID_VALUE;
+    fake_this.mode = *mode;
+    *mode = before;
     return CU_SUCCESS;
 }
 
@@ -130,7 +153,7 @@ static int capture_end(cu_stream *stream, cu_graph **graph)
     if (!stream->capturing)
         return INVALID_VALUE;
     stream->capturing = false;
-    fake_this.captures--;
+    count_capture(stream, -1);
     *graph = result == CU_SUCCESS ? stream->graph : NULL;
     if (result != CU_SUCCESS) {
         fake_unmake(stream->graph->nodes);
@@ -303,6 +326,7 @@ const fake_entry fake_work_entries[] = {
     { "cuStreamCreate", 2000, (fake_entry_fn *)stream_create },
     { "cuStreamDestroy", 4000, (fake_entry_fn *)stream_destroy },
     { "cuStreamSynchronize", 2000, (fake_entry_fn *)stream_wait },
+    { "cuThreadExchangeStreamCaptureMode", 10010, (fake_entry_fn *)capture_exchange },
     { "cuStreamBeginCapture", 10010, (fake_entry_fn *)capture_begin },
     { "cuStreamEndCapture", 10000, (fake_entry_fn *)capture_end },
     { "cuGraphDestroy", 10000, (fake_entry_fn *)graph_destroy },

@@ -58,6 +58,8 @@ NUMBERS = {
     "HEED_DATA_I32": c.DATA_I32,
     "HEED_DATA_BYTES": c.DATA_BYTES,
     "HEED_DATA_BITS": c.DATA_BITS,
+    "HEED_COMPILE_NOW": c.COMPILE["now"],
+    "HEED_COMPILE_BACKGROUND": c.COMPILE["background"],
     "HEED_ESTIMATE": c.EFFORTS["estimate"],
     "HEED_MEASURE": c.EFFORTS["measure"],
     "HEED_PATIENT": c.EFFORTS["patient"],

@@ -38,6 +38,7 @@ int scene_reset(void **state)
     fake->calls = fake->sticky = fake->launches = fake->compilations = 0;
     fake->failed = NULL;
     fake->compile_error = NULL;
+    atomic_store(&fake->hold_compiler, 0);
     fake->persisting = 0;
     return 0;
 }

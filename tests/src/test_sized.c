@@ -31,6 +31,16 @@ typedef struct first_problem {
     heed_strides q, k, v, o;
 } first_problem;
 
+/* heed_options before kernels could be compiled in the background. */
+typedef struct first_options {
+    size_t size;
+    const char *device;
+    int threads;
+    const char *cpu;
+    heed_parallel_fn *parallel;
+    void *pool;
+} first_options;
+
 typedef struct later_problem {
     heed_problem known;
     uint64_t unknown;
@@ -79,6 +89,7 @@ static void test_the_first_layout_is_kept(void **state)
     assert_int_equal(offsetof(first_problem, scale), offsetof(heed_problem, scale));
     assert_int_equal(offsetof(first_problem, q), offsetof(heed_problem, q));
     assert_int_equal(offsetof(first_problem, o), offsetof(heed_problem, o));
+    assert_int_equal(sizeof(first_options), offsetof(heed_options, compile));
     (void)state;
 }
 
@@ -111,6 +122,17 @@ static void test_older_caller(void **state)
     heed_context_destroy(context);
     page_end_free(old, sizeof *old);
     page_end_free(normal, sizeof *normal);
+    (void)state;
+}
+
+static void test_older_options(void **state)
+{
+    heed_context *context = NULL;
+    first_options *old = page_end(sizeof *old);
+    *old = (first_options){ .size = sizeof *old, .device = "cpu", .threads = 1 };
+    assert_int_equal(heed_context_create(&context, (heed_options *)(void *)old), HEED_OK);
+    heed_context_destroy(context);
+    page_end_free(old, sizeof *old);
     (void)state;
 }
 
@@ -282,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_first_layout_is_kept),
         cmocka_unit_test(test_older_caller),
+        cmocka_unit_test(test_older_options),
         cmocka_unit_test(test_newer_caller),
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_caller_without_operands),

@@ -191,6 +191,7 @@ static bool write_interface(const job *it)
         FIELD(heed_options, cpu),
         FIELD(heed_options, parallel),
         FIELD(heed_options, pool),
+        FIELD(heed_options, compile),
         FIELD(heed_buffers, q),
         FIELD(heed_buffers, k),
         FIELD(heed_buffers, v),

@@ -275,6 +275,18 @@ heed_status heed_cuda_check_pointer(heed_cuda *cuda, const char *field, const vo
 /* Launches                                                                   */
 /* -------------------------------------------------------------------------- */
 
+heed_status heed_cuda_ignore_captures(heed_cuda *cuda)
+{
+    int mode = CU_CAPTURE_RELAXED;
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    status = heed_cuda_result(cuda, cuda->driver->capture_exchange(&mode),
+                              "letting other threads capture streams");
+    heed_cuda_leave(cuda);
+    return status;
+}
+
 heed_status heed_cuda_allow_window(heed_cuda *cuda)
 {
     heed_status status = heed_cuda_enter(cuda);

@@ -59,6 +59,10 @@ heed_status heed_cuda_enter(heed_cuda *cuda);
 void heed_cuda_leave(heed_cuda *cuda);
 heed_status heed_cuda_start(heed_cuda *cuda, const heed_cuda_launch *launch, void *stream);
 
+/* heed_cuda_ignore_captures() lets the calling thread, from now on, load code and allocate memory
+ * while other threads capture streams, in whichever mode. It must not capture one itself. */
+heed_status heed_cuda_ignore_captures(heed_cuda *cuda);
+
 /* heed_cuda_allow_window() lets launches with a window keep as much of it in the L2 as the device
  * can set aside. It is a setting of the whole context, left as it is once made. */
 heed_status heed_cuda_allow_window(heed_cuda *cuda);
@@ -74,12 +78,17 @@ heed_status heed_cuda_reserve(heed_cuda *cuda, size_t size, bool at_end, void **
 void heed_cuda_release(heed_cuda *cuda, void *memory, size_t size);
 heed_status heed_cuda_upload(heed_cuda *cuda, void *to, const void *from, size_t size);
 heed_status heed_cuda_download(heed_cuda *cuda, void *to, const void *from, size_t size);
+/* heed_cuda_clear() makes @size bytes at @memory zero, and returns when that is done. Unlike copies
+ * it does not come after what other streams do, which may be captured. */
+heed_status heed_cuda_clear(heed_cuda *cuda, void *memory, size_t size);
 heed_status heed_cuda_wait(heed_cuda *cuda);
 
 /* replay.c: the same for timing. */
 heed_status heed_cuda_replay_create(heed_replay *replay, heed_cuda *cuda);
 heed_status heed_cuda_replay_repeat(heed_replay *replay, heed_cuda *cuda, int warmup, int runs,
                                     double *seconds);
+/* Starts all its calls once on @stream, the caller's, and does not wait. */
+heed_status heed_cuda_replay_start(heed_replay *replay, heed_cuda *cuda, void *stream);
 void heed_cuda_replay_destroy(heed_replay *replay, heed_cuda *cuda);
 
 /* observe.c: heed_cuda_resident() returns how many blocks of @threads threads, with @smem bytes of

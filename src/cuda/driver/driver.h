@@ -74,8 +74,10 @@ enum {
     CU_FUNCTION_SMEM = 8, /* dynamic shared memory that a function may ask for */
     CU_JIT_ERROR_LOG = 5,
     CU_JIT_ERROR_LOG_SIZE = 6,
-    CU_STREAM_APART = 1, /* not ordered with the default stream */
-    CU_CAPTURE_THREAD_LOCAL = 1,
+    CU_STREAM_APART = 1,         /* not ordered with the default stream */
+    CU_CAPTURE_GLOBAL = 0,       /* nobody may do what could disturb a capture; */
+    CU_CAPTURE_THREAD_LOCAL = 1, /* the thread that captures may not; */
+    CU_CAPTURE_RELAXED = 2,      /* everybody may, or of a thread: it may */
     CU_LOCATION_DEVICE = 1,
     CU_ALLOCATION_PINNED = 1,
     CU_ACCESS_READ_WRITE = 3,
@@ -179,6 +181,7 @@ typedef struct heed_driver {
     int (*memory_free)(cu_address address);
     int (*copy_up)(cu_address to, const void *from, size_t size);
     int (*copy_down)(void *to, cu_address from, size_t size);
+    int (*fill_bytes)(cu_address to, unsigned char value, size_t size, cu_stream *stream);
 
     int (*granularity)(size_t *size, const cu_allocation *allocation, int option);
     int (*address_reserve)(cu_address *address, size_t size, size_t alignment, cu_address wish,
@@ -202,6 +205,7 @@ typedef struct heed_driver {
     int (*stream_create)(cu_stream **stream, unsigned flags);
     int (*stream_destroy)(cu_stream *stream);
     int (*stream_wait)(cu_stream *stream);
+    int (*capture_exchange)(int *mode); /* the calling thread's, for the one that it had */
     int (*capture_begin)(cu_stream *stream, int mode);
     int (*capture_end)(cu_stream *stream, cu_graph **graph);
     int (*graph_destroy)(cu_graph *graph);

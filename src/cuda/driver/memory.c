@@ -63,6 +63,30 @@ heed_status heed_cuda_download(heed_cuda *cuda, void *to, const void *from, size
     return status;
 }
 
+static int clear(const heed_driver *driver, cu_address memory, size_t size)
+{
+    cu_stream *stream;
+    int result = driver->stream_create(&stream, CU_STREAM_APART);
+    if (result != CU_SUCCESS)
+        return result;
+    result = driver->fill_bytes(memory, 0, size, stream);
+    if (result == CU_SUCCESS)
+        result = driver->stream_wait(stream);
+    int destroyed = driver->stream_destroy(stream);
+    return result == CU_SUCCESS ? destroyed : result;
+}
+
+heed_status heed_cuda_clear(heed_cuda *cuda, void *memory, size_t size)
+{
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    int result = clear(cuda->driver, address_of(memory), size);
+    status = heed_cuda_result(cuda, result, "clearing memory of the CUDA device");
+    heed_cuda_leave(cuda);
+    return status;
+}
+
 heed_status heed_cuda_wait(heed_cuda *cuda)
 {
     heed_status status = heed_cuda_enter(cuda);

@@ -112,6 +112,18 @@ heed_status heed_cuda_replay_repeat(heed_replay *replay, heed_cuda *cuda, int wa
     return status;
 }
 
+heed_status heed_cuda_replay_start(heed_replay *replay, heed_cuda *cuda, void *stream)
+{
+    const recording *capture = replay->captured;
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    int result = cuda->driver->graph_launch(capture->exec, stream);
+    status = heed_cuda_result(cuda, result, "launching a graph");
+    heed_cuda_leave(cuda);
+    return status;
+}
+
 /* Nothing is freed of a lost device: it is lost with it. */
 void heed_cuda_replay_destroy(heed_replay *replay, heed_cuda *cuda)
 {

@@ -183,7 +183,7 @@ static void test_every_call_fails_once(void **state)
     scene_fail_at("cuMemAlloc", 1, 2);
     assert_true(is_refused("the counters", lead_life(t.context, &problem, &t.buffers),
                            HEED_ERR_NO_MEMORY, counters));
-    scene_fail_at("cuMemcpyHtoD", 1, 2);
+    scene_fail_at("cuMemsetD8Async", 1, 2);
     assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_ERR_NO_MEMORY);
     scene_fail_at(NULL, 0, 0);
     assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_OK);

@@ -1,7 +1,8 @@
 /*
- * plan_shipped.c - the best of the configs whose code is there, where there is no compiler
+ * plan_ready.c - the best of the configs whose code is there: it came with the library, or is in
+ * the cache
  */
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,42 +51,54 @@ static size_t list_choices(const heed_plan *plan, choice *all)
     return count;
 }
 
-/* Makes the plan run the first of @all that can be made. */
-static heed_status choose_first(heed_plan *plan, const choice *all, size_t count)
+/* Makes the plan run the first of @all whose code is there. */
+static heed_status set_first(heed_plan *plan, const choice *all, size_t count,
+                             heed_considered **candidate)
 {
-    for (size_t i = 0; i < count; i++) {
-        heed_considered *candidate = all[i].candidate;
-        const heed_considered before = *candidate;
-        heed_plan_configure(candidate, &plan->problem, &plan->context->machine, &all[i].config);
-        heed_status status = heed_plan_choose(plan, candidate);
-        if (status == HEED_OK) {
-            candidate->rejected = "the best config did not come along, and there is no NVRTC";
-            plan->shipped = true;
-        }
-        if (status != HEED_ERR_DEVICE)
-            return status;
-        *candidate = before;
+    heed_status status = HEED_ERR_DEVICE;
+    plan->ready = true;
+    for (size_t i = 0; i < count && status == HEED_ERR_DEVICE; i++) {
+        *candidate = all[i].candidate;
+        status = heed_plan_set(plan, all[i].candidate->kernel, &all[i].config);
     }
-    return HEED_ERR_DEVICE;
+    plan->ready = false;
+    if (status != HEED_OK)
+        heed_plan_unset(plan);
+    return status;
+}
+
+heed_status heed_plan_set_ready(heed_plan *plan, heed_considered **candidate)
+{
+    size_t count = list_choices(plan, NULL);
+    choice *all = count ? calloc(count, sizeof *all) : NULL;
+    if (!all)
+        return count ? heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan") : HEED_ERR_DEVICE;
+    list_choices(plan, all);
+    qsort(all, count, sizeof *all, by_cost);
+    heed_status status = set_first(plan, all, count, candidate);
+    free(all);
+    return status;
 }
 
 heed_status heed_plan_choose_shipped(heed_plan *plan, heed_status failure)
 {
     char message[HEED_MESSAGE_SIZE];
+    heed_considered *candidate = NULL;
     if (failure != HEED_ERR_DEVICE || plan->context->machine.backend != HEED_BACKEND_CUDA)
         return failure;
-    strncpy(message, heed_message(), sizeof message - 1);
-    message[sizeof message - 1] = '\0';
-    size_t count = heed_jit_lacks_compiler() ? list_choices(plan, NULL) : 0;
-    choice *all = count ? calloc(count, sizeof *all) : NULL;
+    snprintf(message, sizeof message, "%s", heed_message());
     heed_status status = failure;
-    if (all) {
-        list_choices(plan, all);
-        qsort(all, count, sizeof *all, by_cost);
-        status = choose_first(plan, all, count);
-        free(all);
-    }
+    if (heed_jit_lacks_compiler())
+        status = heed_plan_set_ready(plan, &candidate);
     if (status == failure)
         heed_note("%s", message);
-    return status;
+    if (status != HEED_OK)
+        return status;
+    const heed_config config = plan->config;
+    heed_plan_configure(candidate, &plan->problem, &plan->context->machine, &config);
+    memcpy(plan->name, candidate->name, sizeof plan->name);
+    candidate->chosen = true;
+    candidate->rejected = "the best config did not come along, and there is no NVRTC";
+    plan->shipped = true;
+    return HEED_OK;
 }

@@ -1,0 +1,60 @@
+"""Executions that CUDA replays."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from ctypes import byref, c_void_p
+from typing import Any, Optional
+
+from . import _library as c
+from ._arrays import View, stream_of
+from ._context import destroy
+from ._errors import InvalidError
+from ._library import check, library
+
+
+class Graph:
+    """One execution of a plan as a CUDA graph; made by Plan.capture().
+
+    It keeps the arrays, and the workspace, whose memory it reads and writes at each replay. It is
+    freed with its last reference, or with its plan.
+    """
+
+    def __init__(self, plan: int, buffers: c.Buffers, like: View, kept: Any, out: Any) -> None:
+        pointer = c_void_p()
+        check(library.heed_graph_create(byref(pointer), plan, byref(buffers)))
+        assert pointer.value is not None
+        self._pointer: Optional[int] = pointer.value
+        self._finish = weakref.finalize(self, destroy, "graph", pointer.value, os.getpid())
+        self._like = like
+        self._kept = kept
+        self._out = out
+
+    @property
+    def out(self) -> Any:
+        """The array that a replay writes."""
+        return self._out
+
+    def replay(self) -> Any:
+        """Start the execution again, on the current stream of q's library, with what the arrays
+        hold by then: one launch, and no check. Replays of one graph must not overlap, as they share
+        a workspace and the result: start them on one stream, from one thread at a time.
+
+        Returns:
+            out.
+
+        Raises:
+            InvalidError: the plan or its context was closed.
+            DeviceError, LostError: the driver refuses.
+        """
+        if self._pointer is None:
+            raise InvalidError("graph: its plan is closed; capture another one")
+        check(library.heed_graph_launch(self._pointer, stream_of(self._like) or None))
+        return self._out
+
+    def close(self) -> None:
+        """Free it now. The work that it started must have ended."""
+        self._pointer = None
+        self._kept = None
+        self._finish()

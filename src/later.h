@@ -1,0 +1,63 @@
+/*
+ * later.h - plans whose kernel is compiled in the background while another one serves
+ *
+ * Such a plan has its kernel, config and workspace from the beginning, and its code once a thread
+ * has made it. Until then, and for ever if that fails, executions run a stand-in: a copy of the
+ * plan with the best config whose code was there. Neither is freed before the plan.
+ */
+#ifndef HEED_LATER_H
+#define HEED_LATER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "plan.h"
+
+typedef enum heed_later_state {
+    HEED_LATER_MAKING,
+    HEED_LATER_READY, /* the plan itself can be executed */
+    HEED_LATER_FAILED
+} heed_later_state;
+
+struct heed_later {
+    heed_plan standin;
+    atomic_int state; /* a heed_later_state; once it is not HEED_LATER_MAKING, it stays */
+    bool given_up;    /* the plan is being destroyed; guarded by the turns' lock */
+    pthread_t thread;
+    heed_status status; /* these two are of HEED_LATER_FAILED */
+    char message[HEED_MESSAGE_SIZE];
+};
+
+/* heed_turns_create() makes what the plans of a context share: one compiles at a time, so that the
+ * next one finds in the cache what both need. Returns NULL, after heed_fail(), if there is no
+ * memory. */
+heed_turns *heed_turns_create(void);
+void heed_turns_destroy(heed_turns *turns);
+
+/* heed_later_choose() does as heed_plan_choose(), but where the context compiles in the background
+ * and another config is ready, only begins to make the plan run @candidate. */
+heed_choose_fn heed_later_choose;
+
+/* heed_later_end() waits until nothing is made for @plan any more, and frees plan->later. */
+void heed_later_end(heed_plan *plan);
+
+/* heed_later_explain() says which kernel serves, and why. */
+void heed_later_explain(heed_text *text, const heed_plan *plan);
+
+/* The plan that an execution of @plan runs now. */
+static inline const heed_plan *heed_later_serving(const heed_plan *plan)
+{
+    const heed_later *later = plan->later;
+    return !later || atomic_load_explicit(&later->state, memory_order_acquire) == HEED_LATER_READY
+               ? plan
+               : &later->standin;
+}
+
+/* heed_later_execute() runs the kernel that serves. */
+static inline heed_status heed_later_execute(const heed_plan *plan, const heed_buffers *buffers)
+{
+    const heed_plan *serving = heed_later_serving(plan);
+    return serving->kernel->algorithm->execute(serving, buffers);
+}
+
+#endif /* HEED_LATER_H */
