@@ -17,7 +17,7 @@ extern const emulated_kernel wgmma_divergent, wgmma_extra_barrier, wgmma_strided
     wgmma_no_overlap_pair, wgmma_masked, wgmma_delay, wgmma_wrong_no_exp, wgmma_wrong_no_products,
     wgmma_wrong_no_loads;
 extern const emulated_kernel mla_d576_512_masked_unaligned, mla_divergent, mla_extra_barrier,
-    mla_masked, mla_wrong_no_exp, mla_wrong_no_products, mla_wrong_no_loads;
+    mla_masked, mla_delay, mla_wrong_no_exp, mla_wrong_no_products, mla_wrong_no_loads;
 extern const emulated_kernel apart_d512_unaligned, apart_extra_barrier, apart_wrong_no_exp,
     apart_wrong_no_products, apart_wrong_no_loads;
 extern const emulated_kernel naive_divergent, naive_extra_barrier, naive_strided, naive_delay,
@@ -51,6 +51,7 @@ const emulated_config emulated_ablated[] = {
     { &wgmma_wrong_no_loads, &wgmma_d64_turns_unaligned, &wgmma_d64_turns_negative },
     { &mla_divergent, &mla_d576_512_masked_unaligned, NULL },
     { &mla_extra_barrier, &mla_d576_512_masked_unaligned, NULL },
+    { &mla_delay, &mla_d576_512_masked_unaligned, NULL },
     { &mla_masked, &mla_d576_512_masked_unaligned, NULL },
     { &mla_wrong_no_exp, &mla_d576_512_masked_unaligned, NULL },
     { &mla_wrong_no_products, &mla_d576_512_masked_unaligned, NULL },

@@ -16,13 +16,14 @@
  *
  * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
  *
- *     @ablate no-exp no-products no-loads divergent extra-barrier masked
+ *     @ablate no-exp no-products no-loads divergent extra-barrier masked delay
  *
  * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh, and so are those
  * under a mask whose results are not finite.
  *
  * docs/kernels/attn_wide.md has the log.
  */
+#include "delay.cuh"
 #include "wide_load.cuh"
 #include "wide_walk.cuh"
 
@@ -83,6 +84,8 @@ HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_arg
         load(&args);
     } else {
         ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
+        u32 began = delay_begin();
         compute(&args.args);
+        delay_end(began);
     }
 }

@@ -45,7 +45,8 @@ HEED_DEVICE void take_keys(const walk *w, float *d, const u32 stage, const u32 p
     u32 thread = w->at.warp * 32 + w->at.lane, k = stage_at(stage) + panel * PANEL_BYTES;
     HEED_UNROLL
     for (u32 nt = 0; nt < KEYS8; nt++) {
-        heed_u32x4 x = ptx_ld_shared_16(k + (nt * GROUP_THREADS + thread) % (PANEL_BYTES / 16) * 16);
+        heed_u32x4 x = ptx_ld_shared_16(k +
+                                        (nt * GROUP_THREADS + thread) % (PANEL_BYTES / 16) * 16);
         HEED_UNROLL
         for (u32 i = 0; i < 4; i++)
             d[nt * 4 + i] = ptx_as_f32(x.v[i]);

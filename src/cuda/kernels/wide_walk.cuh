@@ -97,8 +97,8 @@ HEED_DEVICE void take_keys(const walk *w, scores *x)
     u32 piece = slot_at(w->at.half, w->next.slot), thread = w->at.warp * 32 + w->at.lane;
     HEED_UNROLL
     for (u32 nt = 0; nt < KEYS8; nt++) {
-        heed_u32x4 k =
-            ptx_ld_shared_16(piece + (nt * GROUP_THREADS + thread) % (BOX_BYTES / 16) * 16);
+        heed_u32x4 k = ptx_ld_shared_16(piece +
+                                        (nt * GROUP_THREADS + thread) % (BOX_BYTES / 16) * 16);
         HEED_UNROLL
         for (u32 i = 0; i < 4; i++)
             x->s[0][nt][i] = ptx_as_f32(k.v[i]);
@@ -116,7 +116,8 @@ HEED_DEVICE void sum_panels(walk *w, scores *x, u32 panel, const u32 count)
         if (ABLATED(ABLATE_NO_PRODUCTS))
             take_keys(w, x);
         HEED_UNROLL
-        for (u32 kk = 0; !ABLATED(ABLATE_NO_PRODUCTS) && kk < 4 * PIECE_PANELS && i * 4 + kk < count * 4; kk++)
+        for (u32 kk = 0;
+             !ABLATED(ABLATE_NO_PRODUCTS) && kk < 4 * PIECE_PANELS && i * 4 + kk < count * 4; kk++)
             score_step(
                 &x->s[0][0][0],
                 descriptor(q, (i + kk / 4) * GROUP_ROWS * PANEL_ROW + kk % 4 * 32, 8 * PANEL_ROW),
