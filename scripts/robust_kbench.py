@@ -169,8 +169,8 @@ def prepare(args, work):
     for name, path in found.items():
         (work / name).mkdir()
         found[name] = shutil.copy(path, work / name / "forward.cu")
-        (work / "judged").mkdir(exist_ok=True)
-        (work / "judged" / f"{name}.py").write_text(WRAPPER.format(path=str(found[name])))
+        (work / "judged" / name).mkdir(parents=True)
+        (work / "judged" / name / f"{name}.py").write_text(WRAPPER.format(path=str(found[name])))
     return found, answer["solutions"][0]
 
 
@@ -187,9 +187,9 @@ def evaluate(args, work, report, found):
         write_report(args, report)
 
 
-def judge(args, work):
-    """heed's verdicts, by name."""
-    command = [str(args.heed), "suite", "judge", str(work / "judged"), "--tasks",
+def judge(args, work, name):
+    """heed's verdict on a solution."""
+    command = [str(args.heed), "suite", "judge", str(work / "judged" / name), "--tasks",
                str(work / "heed_attention" / "func_forward.py"), "--device", "cuda", "--json"]
     command += ["--unsafe-candidates"] if args.unsafe else []
     variables = dict(environment(args, work), HEED_PYTHON=os.environ.get("HEED_PYTHON", sys.executable))
@@ -199,10 +199,22 @@ def judge(args, work):
     except subprocess.TimeoutExpired:
         return {"failed": f"not done within {4 * args.timeout} s"}
     try:
-        rows = json.loads(done.stdout).get("solutions", [])
-    except ValueError:
-        rows = []
-    return {row["solution"][:-3]: row for row in rows} or {"failed": done.stderr.strip()}
+        return json.loads(done.stdout)["solutions"][0]
+    except (ValueError, LookupError):
+        return {"failed": done.stderr.strip()}
+
+
+def judge_all(args, work, report):
+    """heed's verdicts, some side by side; those that may rest on a time once more, with nothing beside them."""
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        asked = {name: pool.submit(judge, args, work, name) for name in report["solutions"]}
+    for name, row in report["solutions"].items():
+        row["heed"] = asked[name].result()
+        if args.jobs > 1 and row["heed"].get("judged") in ("measured", "cheats"):
+            row["heed"] = judge(args, work, name)
+        row["caught"] = caught(row)
+        print(f"{name:16} caught by the suite: {row['caught']['suite']}, by heed: {row['caught']['heed']}", flush=True)
+        write_report(args, report)
 
 
 def caught(row):
@@ -230,7 +242,7 @@ def parse(arguments):
     parser.add_argument("--atol", type=float, default=1e-2)
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--timeout", type=int, default=300)
-    parser.add_argument("--jobs", type=int, default=1, help="solutions compiled and compared at a time")
+    parser.add_argument("--jobs", type=int, default=1, help="solutions compiled, compared and judged at a time")
     parser.add_argument("--unsafe", action="store_true", help="judge also where there is no sandbox")
     parser.add_argument("--dry-run", action="store_true")
     args = parser.parse_args(arguments)
@@ -262,13 +274,7 @@ def main():
         if not args.dry_run:
             report["reference"] = ask(args, work, "--reference")
             evaluate(args, work, report, found)
-            judged = judge(args, work)
-            for name, row in report["solutions"].items():
-                row["heed"] = judged.get(name, {"failed": judged.get("failed")})
-                row["caught"] = caught(row)
-                print(f"{name:16} caught by the suite: {row['caught']['suite']}, by heed: {row['caught']['heed']}",
-                      flush=True)
-            write_report(args, report)
+            judge_all(args, work, report)
         print(f"task: {report['task']}")
     words = {name: row["caught"] for name, row in report["solutions"].items() if "caught" in row}
     wrong = [name for name, word in words.items() if None in word.values() or (name == "heed" and any(word.values()))]
