@@ -97,7 +97,11 @@ class Box:
             raise ValueError(f"it has no {self.entry}")
         self.torch.manual_seed(42)
         model = made(*CONFIG["init"])
-        return model.to(device=CONFIG["device"], dtype=self.kind) if hasattr(model, "to") else model
+        if not hasattr(model, "to"):
+            return model
+        # Parameters are float32 unless the model says otherwise, which it may: some keep theirs in 16 bits.
+        model = model.to(device=CONFIG["device"])
+        return model if self.kind == self.torch.float32 else model.to(dtype=self.kind)
 
     def wait(self):
         if CONFIG["device"] != "cpu":

@@ -135,6 +135,7 @@ static void knows_what_cannot_be(void **state)
     lab_bench_source dense = source_of("b1 h16 s16384 d128 f16");
     lab_bench_row row = { .source = &dense, .copies = 1 };
     row.flops = heed_problem_flops(&dense.problem);
+    row.work = lab_roofline_work(&dense.problem);
     double rate = limits.multiprocessors * limits.clock_hz * 4096;
     double floor = lab_bench_device_floor(&bench, &row);
     assert_true(limits.multiprocessors > 0 && limits.clock_hz > 1e8 && limits.bandwidth > 1e9);
@@ -145,6 +146,7 @@ static void knows_what_cannot_be(void **state)
         "b64 h32/8 s1/8192 d128 f16"); /* bytes count, not operations */
     row.source = &few;
     row.flops = heed_problem_flops(&few.problem);
+    row.work = lab_roofline_work(&few.problem);
     double seconds = heed_problem_bytes(&few.problem) / limits.bandwidth;
     floor = lab_bench_device_floor(&bench, &row);
     assert_true(floor > 0.4 * seconds && floor < 0.6 * seconds);
@@ -152,6 +154,7 @@ static void knows_what_cannot_be(void **state)
     lab_bench_source small = source_of("b1 h8 s1/128 d64 f16"); /* fits into the cache */
     row.source = &small;
     row.flops = heed_problem_flops(&small.problem);
+    row.work = lab_roofline_work(&small.problem);
     assert_true(lab_bench_device_floor(&bench, &row) <= row.flops / rate);
     row.copies = 1000000; /* and does not, a million times */
     assert_true(lab_bench_device_floor(&bench, &row) > row.flops / rate);

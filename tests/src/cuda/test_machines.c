@@ -163,9 +163,9 @@ static void test_a_row_more(void **state)
     heed_mma_costs late = *any->mma;
     slow.share /= 2;
     late.launch += 1e-3;
-    const heed_costs rows[] = {
-        { "NVIDIA L4", 89, false, &slow, any->order, any->naive, &late, any->wgmma, any->mla }, *any
-    };
+    const heed_costs rows[] = { { "NVIDIA L4", 89, false, &slow, any->order, any->naive, &late,
+                                  any->wgmma, any->mla, any->wide },
+                                *any };
     heed_gpu l4, l40s;
     assert_true(heed_gpu_find(&l4, "L4") && heed_gpu_find(&l40s, "L40S"));
     double before = best_seconds(&l4, "b1 h32/8 s1/65536 d128 f16");
