@@ -89,11 +89,24 @@ def run_correct(job):
                                         op_atol=job["atol"], op_rtol=job["atol"])
 
 
+def extensions(job):
+    """Where the extension that is timed is built: without this all solutions share one place."""
+    return str(pathlib.Path(job["solution"]).parent / "extensions")
+
+
+def run_build(job):
+    """Builds what run_time() loads, so that solutions can be built side by side and timed one after another."""
+    from robust_kbench.primitives import evaluate
+
+    return evaluate.compile_cuda_kernel(task_dir=job["task"], cuda_code_path=job["solution"], timeout=job["timeout"],
+                                        ext_dir=extensions(job))
+
+
 def run_time(job):
     from robust_kbench.primitives import evaluate
 
     return evaluate.eval_cuda_kernel(task_dir=job["task"], cuda_code_path=job["solution"], timeout=job["timeout"],
-                                     repetition_time=job["repetitions"])
+                                     repetition_time=job["repetitions"], ext_dir=extensions(job))
 
 
 def run_reference(job):
@@ -104,7 +117,8 @@ def run_reference(job):
     return {"eager": eager, "compiled": compiled}
 
 
-WORKERS = {"--filters": run_filters, "--correct": run_correct, "--time": run_time, "--reference": run_reference}
+WORKERS = {"--filters": run_filters, "--correct": run_correct, "--build": run_build, "--time": run_time,
+           "--reference": run_reference}
 
 
 # ---- In the process that asks for them ----
@@ -144,7 +158,7 @@ def ask(args, work, name, **job):
     """Has a worker do a job; returns its answer, or {"failed": why}."""
     folder = pathlib.Path(job["solution"]).parent if "solution" in job else work
     job.update(task=str(work / "heed_attention"), gpu=not args.dry_run, timeout=args.timeout, atol=args.atol,
-               repetitions=args.repetitions, answer=str(folder / "answer.json"))
+               repetitions=args.repetitions, answer=str(folder / f"answer{name}.json"))
     pathlib.Path(job["answer"]).unlink(missing_ok=True)
     try:
         done = subprocess.run([sys.executable, __file__, name, json.dumps(job)], env=environment(args, work), text=True,
@@ -178,6 +192,8 @@ def evaluate(args, work, report, found):
     """The suite's verdicts, some side by side, and then its times, one after another."""
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         asked = {name: pool.submit(ask, args, work, "--correct", solution=str(path)) for name, path in found.items()}
+        for path in found.values():
+            pool.submit(ask, args, work, "--build", solution=str(path))
     for name, path in found.items():
         right = asked[name].result()
         row = report["solutions"][name]
