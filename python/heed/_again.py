@@ -11,7 +11,6 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-import sysconfig
 import threading
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
@@ -26,7 +25,7 @@ Maker = Tuple[Callable[..., Any], Optional[Tuple[Any, ...]], Optional[Dict[str, 
 def _load() -> Any:
     if (
         sys.implementation.name != "cpython"
-        or sysconfig.get_config_var("Py_GIL_DISABLED")
+        or "t" in getattr(sys, "abiflags", "")  # free-threaded
         or os.environ.get("HEED_CALLS") == "ctypes"
     ):
         return None

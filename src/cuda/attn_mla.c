@@ -109,7 +109,8 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double loading = heed_gpu_memory_seconds(gpu, problem, running * costs->block_bytes);
     double seconds = heed_gpu_beside(gpu, rounds * tiles * tile, loading) + rounds * costs->block;
     seconds *= heed_cuda_unequal(problem, rounds);
-    return seconds + costs->launch + heed_cuda_merge_apart_seconds(problem, gpu, splits);
+    return seconds + costs->launch +
+           costs->merge_share * heed_cuda_merge_apart_seconds(problem, gpu, splits);
 }
 
 /* ---- Code ---- */

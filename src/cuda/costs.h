@@ -93,6 +93,7 @@ typedef struct heed_mla_costs {
     double block_bytes;  /* that a block has in flight from memory */
     double block;        /* seconds to begin and end a block, */
     double launch;       /* and of a launch */
+    double merge_share;  /* of the time in which parts of attn_mma are merged */
 } heed_mla_costs;
 
 /* Clocks are those of a multiprocessor. */
