@@ -77,7 +77,7 @@ static const heed_wgmma_costs h200_wgmma = {
                [3] = { 0, 1.94, 0.6, 0.98, 0, { 0.74, 0.62 } } },
 };
 
-/* Fitted to seven times (docs/kernels/attn_mla.md), which are 0.86 to 1.10 of what this says. */
+/* Fitted to seven times (docs/kernels/attn_mla.md), of which four are 0.85 to 1.08 of what this says. */
 static const heed_mla_costs h200_mla = { .matrix_share = 0.73,
                                          .block_bytes = 90e3,
                                          .block = 5.5e-6,
