@@ -77,12 +77,11 @@ static const heed_wgmma_costs h200_wgmma = {
                [3] = { 0, 1.94, 0.6, 0.98, 0, { 0.74, 0.62 } } },
 };
 
-/* Fitted to seven times (docs/kernels/attn_mla.md), of which four are 0.85 to 1.08 of what this says. */
-static const heed_mla_costs h200_mla = { .matrix_share = 0.73,
-                                         .block_bytes = 90e3,
-                                         .block = 5.5e-6,
-                                         .launch = 1e-6,
-                                         .merge_share = 0.4 };
+/* Fitted to seven times (docs/kernels/attn_mla.md), of which four are 0.85 to 1.08 of what this
+ * says. */
+static const heed_mla_costs h200_mla = {
+    .matrix_share = 0.73, .block_bytes = 90e3, .block = 5.5e-6, .launch = 1e-6, .merge_share = 0.4
+};
 
 /* Not fitted: what the L2 gives is that of attn_wgmma's times, the rest is estimated. Three times
  * taken since are 0.79 to 1.24 of what this says (docs/kernels/attn_wide.md). */
