@@ -52,8 +52,8 @@ typedef struct heed_cubin {
  * HEED_ERR_INVALID for a bad @build; HEED_ERR_UNSUPPORTED if NVRTC knows nothing as old as the
  * architecture; HEED_ERR_DEVICE if there is no NVRTC or the source does not compile: then the
  * message has the first error and says where the whole log is kept, which is also @cubin's;
- * HEED_ERR_NO_MEMORY. Code that is only taken if it is ready, and is not, is HEED_ERR_DEVICE too. In
- * every case @cubin is to be freed. Any thread. */
+ * HEED_ERR_NO_MEMORY. Code that is only taken if it is ready, and is not, is HEED_ERR_DEVICE too.
+ * In every case @cubin is to be freed. Any thread. */
 heed_status heed_jit_build(const heed_build *build, heed_cubin *cubin);
 
 /* heed_jit_build_text() is the same for the source @text, which build->source is only a name
