@@ -7,9 +7,8 @@ function(heed_kernel_files out root)
     if(CMAKE_SCRIPT_MODE_FILE)
         set(when) # a script has no build that could depend on it
     endif()
-    file(GLOB files LIST_DIRECTORIES false ${when}
-        "${root}/src/cpu/*.[ch]" "${root}/src/cpu/modify/*.[ch]" "${root}/src/cuda/*.[ch]" "${root}/src/cuda/*.def"
-        "${root}/src/cuda/driver/*.[ch]" "${root}/src/cuda/kernels/*.cu*" "${root}/src/cuda/score/*.[ch]")
+    file(GLOB_RECURSE files LIST_DIRECTORIES false ${when}
+        "${root}/src/cpu/*.[ch]" "${root}/src/cuda/*.[ch]" "${root}/src/cuda/*.def" "${root}/src/cuda/*.cu*")
     list(APPEND files "${root}/cmake/HeedFlags.cmake" "${root}/src/config.c" "${root}/src/internal.h"
         "${root}/src/kernels.def")
     list(SORT files)

@@ -29,13 +29,9 @@ endfunction()
 # heed_library_embed(SOURCE RECIPE) lets the C file SOURCE of this folder carry the recipe and all that it takes, by
 # rows of a table in library.def (lab/build/sources.c).
 function(heed_library_embed source recipe)
-    file(GLOB files RELATIVE "${PROJECT_SOURCE_DIR}" LIST_DIRECTORIES false CONFIGURE_DEPENDS
+    file(GLOB_RECURSE files RELATIVE "${PROJECT_SOURCE_DIR}" LIST_DIRECTORIES false CONFIGURE_DEPENDS
         "${PROJECT_SOURCE_DIR}/include/*.h" "${PROJECT_SOURCE_DIR}/src/*.[ch]" "${PROJECT_SOURCE_DIR}/src/*.def"
-        "${PROJECT_SOURCE_DIR}/src/*.map" "${PROJECT_SOURCE_DIR}/src/problem/*.[ch]"
-        "${PROJECT_SOURCE_DIR}/src/cpu/*.[ch]" "${PROJECT_SOURCE_DIR}/src/cpu/modify/*.[ch]"
-        "${PROJECT_SOURCE_DIR}/src/cuda/*.[ch]" "${PROJECT_SOURCE_DIR}/src/cuda/*.def"
-        "${PROJECT_SOURCE_DIR}/src/cuda/driver/*.[ch]" "${PROJECT_SOURCE_DIR}/src/cuda/score/*.[ch]"
-        "${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cu*")
+        "${PROJECT_SOURCE_DIR}/src/*.map" "${PROJECT_SOURCE_DIR}/src/*.cu*")
     list(SORT files)
     set(text "HEED_FILE(heed_library_recipe, \"recipe\", \"${recipe}\")\n")
     set(number 0)

@@ -11,7 +11,8 @@ if(HEED_SANITIZE STREQUAL "thread")
     get_target_property(sources heed_emulator SOURCES)
     set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread)
 endif()
-target_include_directories(heed_emulator PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}")
+target_include_directories(heed_emulator PUBLIC
+    "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
 
 # Attention kernels for the emulator, each an object with a table of what it is.
 #

@@ -12,13 +12,13 @@
 #include "../append.h"
 #include "../problem/problem.h"
 #include "backend.h"
+#include "beside.h"
 
 #define ALIGNED 16
 
 /* plan->append->code */
 typedef struct append_code {
-    heed_cuda_function *wide; /* 16 bytes at a time; NULL: strides or dims rule that out */
-    heed_cuda_function *any;
+    heed_cuda_beside code;
     heed_cuda_append_args args; /* but for the addresses */
 } append_code;
 
@@ -143,44 +143,29 @@ bool heed_cuda_append_aligned(const heed_cuda_append_args *args)
 
 /* ---- Plans ---- */
 
-static heed_status load(append_code *made, const heed_plan *plan)
+heed_status heed_append_prepare_cuda(heed_plan *plan)
 {
     const heed_problem *p = &plan->append->problem;
-    heed_cuda *cuda = plan->context->cuda;
     heed_define defines[HEED_APPEND_DEFINES];
     const heed_build build = { .source = "append.cu",
                                .defines = defines,
-                               .define_count = heed_cuda_append_defines(p, defines),
-                               .arch = plan->context->machine.gpu->arch };
-    heed_cubin cubin = { .data = NULL };
-    heed_status status = heed_jit_build(&build, &cubin);
-    if (status == HEED_OK)
-        status = heed_cuda_load(cuda, &cubin, "heed_append_any", 0, &made->any);
-    if (status == HEED_OK && heed_cuda_append_wide(p))
-        status = heed_cuda_load(cuda, &cubin, "heed_append_wide", 0, &made->wide);
-    heed_cubin_free(&cubin);
-    return status;
-}
-
-heed_status heed_append_prepare_cuda(heed_plan *plan)
-{
+                               .define_count = heed_cuda_append_defines(p, defines) };
     append_code *made = calloc(1, sizeof *made);
     if (!made)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
     plan->append->code = made;
-    heed_status status = heed_cuda_append_fill(&made->args, &plan->append->problem);
-    return status == HEED_OK ? load(made, plan) : status;
+    heed_status status = heed_cuda_append_fill(&made->args, p);
+    if (status != HEED_OK)
+        return status;
+    return heed_cuda_beside_load(&made->code, plan->context, build, "heed_append_any",
+                                 heed_cuda_append_wide(p) ? "heed_append_wide" : NULL);
 }
 
 void heed_append_release_cuda(heed_plan *plan)
 {
     append_code *made = plan->append->code;
-    if (!made)
-        return;
-    if (made->wide)
-        heed_cuda_unload(plan->context->cuda, made->wide);
-    if (made->any)
-        heed_cuda_unload(plan->context->cuda, made->any);
+    if (made)
+        heed_cuda_beside_unload(&made->code, plan->context);
     free(made);
     plan->append->code = NULL;
 }
@@ -212,13 +197,9 @@ static heed_status start(const heed_plan *plan, const heed_buffers *buffers, voi
     const append_code *made = plan->append->code;
     heed_cuda_append_args args = made->args;
     heed_cuda_append_place(&args, &plan->append->problem, buffers, queries);
-    const bool wide = made->wide && heed_cuda_append_aligned(&args);
-    const heed_cuda_launch launch = { .function = wide ? made->wide : made->any,
-                                      .grid = { heed_cuda_append_grid(&args), 1, 1 },
-                                      .threads = HEED_APPEND_VECTORS * 32,
-                                      .args = &args,
-                                      .overlap = heed_gpu_overlaps(plan->context->machine.gpu) };
-    return heed_cuda_start(plan->context->cuda, &launch, buffers->stream);
+    return heed_cuda_beside_start(&made->code, plan->context, heed_cuda_append_grid(&args),
+                                  HEED_APPEND_VECTORS * 32, &args, heed_cuda_append_aligned(&args),
+                                  buffers->stream);
 }
 
 heed_status heed_append_on_cuda(const heed_plan *plan, const heed_buffers *buffers, void *queries)

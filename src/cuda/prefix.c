@@ -11,13 +11,13 @@
 
 #include "../problem/problem.h"
 #include "backend.h"
+#include "beside.h"
 
 #define ALIGNED 16
 
 /* plan->prefix->code */
 typedef struct merge_code {
-    heed_cuda_function *wide; /* 16 bytes at a time; NULL: strides or the dim rule that out */
-    heed_cuda_function *any;
+    heed_cuda_beside code;
     heed_cuda_merge_args args; /* but for the addresses */
 } merge_code;
 
@@ -91,44 +91,29 @@ bool heed_cuda_merge_aligned(const heed_cuda_merge_args *args)
 
 /* ---- Plans ---- */
 
-static heed_status load(merge_code *made, const heed_plan *plan)
+heed_status heed_prefix_prepare_cuda(heed_plan *plan)
 {
     const heed_merge *merge = &plan->prefix->merge;
-    heed_cuda *cuda = plan->context->cuda;
     heed_define defines[HEED_MERGE_DEFINES];
     const heed_build build = { .source = "merge.cu",
                                .defines = defines,
-                               .define_count = heed_cuda_merge_defines(merge->type, defines),
-                               .arch = plan->context->machine.gpu->arch };
-    heed_cubin cubin = { .data = NULL };
-    heed_status status = heed_jit_build(&build, &cubin);
-    if (status == HEED_OK)
-        status = heed_cuda_load(cuda, &cubin, "heed_merge_any", 0, &made->any);
-    if (status == HEED_OK && heed_cuda_merge_wide(merge))
-        status = heed_cuda_load(cuda, &cubin, "heed_merge_wide", 0, &made->wide);
-    heed_cubin_free(&cubin);
-    return status;
-}
-
-heed_status heed_prefix_prepare_cuda(heed_plan *plan)
-{
+                               .define_count = heed_cuda_merge_defines(merge->type, defines) };
     merge_code *made = calloc(1, sizeof *made);
     if (!made)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
     plan->prefix->code = made;
-    heed_status status = heed_cuda_merge_fill(&made->args, &plan->prefix->merge);
-    return status == HEED_OK ? load(made, plan) : status;
+    heed_status status = heed_cuda_merge_fill(&made->args, merge);
+    if (status != HEED_OK)
+        return status;
+    return heed_cuda_beside_load(&made->code, plan->context, build, "heed_merge_any",
+                                 heed_cuda_merge_wide(merge) ? "heed_merge_wide" : NULL);
 }
 
 void heed_prefix_release_cuda(heed_plan *plan)
 {
     merge_code *made = plan->prefix->code;
-    if (!made)
-        return;
-    if (made->wide)
-        heed_cuda_unload(plan->context->cuda, made->wide);
-    if (made->any)
-        heed_cuda_unload(plan->context->cuda, made->any);
+    if (made)
+        heed_cuda_beside_unload(&made->code, plan->context);
     free(made);
     plan->prefix->code = NULL;
 }
@@ -157,16 +142,12 @@ heed_status heed_prefix_on_cuda(const heed_plan *plan, const heed_buffers *buffe
     heed_cuda_merge_args args = made->args;
     heed_cuda_merge_place(&args, at, p->tokens_q > 0 ? buffers->cu_seqlens_q : NULL,
                           p->cu_seqlens_q.type, p->batch);
-    const bool wide = made->wide && heed_cuda_merge_aligned(&args);
-    const heed_cuda_launch launch = { .function = wide ? made->wide : made->any,
-                                      .grid = { heed_cuda_merge_grid(&args), 1, 1 },
-                                      .threads = HEED_MERGE_ROWS * 32,
-                                      .args = &args,
-                                      .overlap = heed_gpu_overlaps(plan->context->machine.gpu) };
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
-    status = heed_cuda_start(cuda, &launch, buffers->stream);
+    status = heed_cuda_beside_start(&made->code, plan->context, heed_cuda_merge_grid(&args),
+                                    HEED_MERGE_ROWS * 32, &args, heed_cuda_merge_aligned(&args),
+                                    buffers->stream);
     heed_cuda_leave(cuda);
     return status;
 }

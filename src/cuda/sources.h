@@ -10,7 +10,7 @@
 
 /* A file of kernels/. It lives as long as the library. */
 typedef struct heed_source {
-    const char *name; /* without a folder, such as "ptx.cuh" */
+    const char *name; /* within kernels/, such as "ptx.cuh" and "mma/load.cuh" */
     const char *text; /* ends with a null byte that size does not count */
     size_t size;
     const uint8_t *digest; /* SHA-256 of the text: HEED_CACHE_DIGEST_SIZE bytes (cache.h) */

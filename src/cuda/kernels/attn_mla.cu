@@ -6,8 +6,8 @@
  * query heads on one key/value head. A block takes 64 rows and a range of keys; heed_combine merges
  * the ranges. Q stays in shared memory beside two tiles of 64 keys, each loaded once for scores and
  * values. The sums of 64 rows and 512 columns are twice the registers of a warpgroup, so two of
- * them have a half of the columns each (mla_walk.cuh says how they share the tiles), and a third
- * one loads (mla_load.cuh). pair_store.cuh has the end of a block.
+ * them have a half of the columns each (mla/walk.cuh says how they share the tiles), and a third
+ * one loads (mla/load.cuh). pair/store.cuh has the end of a block.
  *
  * Compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V).
@@ -22,10 +22,10 @@
  * docs/kernels/attn_mla.md has the log.
  */
 #include "delay.cuh"
-#include "mla_load.cuh"
-#include "mla_walk.cuh"
-#include "pair_load.cuh"
-#include "pair_store.cuh"
+#include "mla/load.cuh"
+#include "mla/walk.cuh"
+#include "pair/load.cuh"
+#include "pair/store.cuh"
 
 /* The two warpgroups that compute. Where they are is found anew behind the tiles, so that no
  * registers keep it until there. */

@@ -6,8 +6,8 @@
  * HEED_BLOCK_ROWS rows of queries, each warp its share; the groups take turns at the tiles of
  * HEED_TILE_KEYS keys, each with a ring of HEED_STAGES stages of its own, and are merged at the
  * end. Blocks may share the keys of the same rows (splits); the last one of them to finish merges
- * their parts, or heed_combine does. Here is how a block walks through its tiles; mma_pipeline.cuh
- * loads them ahead, and the other mma_*.cuh have the work on a tile.
+ * their parts, or heed_combine does. Here is how a block walks through its tiles; mma/pipeline.cuh
+ * loads them ahead, and the rest of mma/ has the work on a tile.
  *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether addresses may be no multiples of 16 (HEED_UNALIGNED):
@@ -40,10 +40,10 @@
  * docs/kernels/attn_mma.md has the log: versions with their figures, and what was tried.
  */
 #include "delay.cuh"
-#include "mma_pipeline.cuh"
-#include "mma_store.cuh"
-#include "mma_tile.cuh"
-#include "mma_wide.cuh"
+#include "mma/pipeline.cuh"
+#include "mma/store.cuh"
+#include "mma/products.cuh"
+#include "mma/wide.cuh"
 
 /* Where the lane finds tile j of K, */
 HEED_DEVICE tile_source k_source(const walk *w, u32 j)

@@ -3,12 +3,12 @@
  *
  * The online softmax of attn_mma.cu on wgmma, with copies by the tensor memory accelerator (TMA). A
  * block is warp-specialised: HEED_ROW_GROUPS * HEED_KEY_GROUPS consumer warpgroups compute, and one
- * producer warpgroup loads (wgmma_load.cuh). A consumer has 64 rows of queries. HEED_ROW_GROUPS row
+ * producer warpgroup loads (wgmma/load.cuh). A consumer has 64 rows of queries. HEED_ROW_GROUPS row
  * groups have rows side by side and share all tiles of keys. HEED_KEY_GROUPS such teams, or those
  * of a cluster of two blocks, have the same rows, take the tiles in turn, and are merged at the
  * end. Tiles are processed from the last one to the first, so that those that need a mask come
- * first. This file has what a block does with its work items; wgmma_walk.cuh has the main loop of a
- * warpgroup, wgmma_tile.cuh and softmax.cuh its steps, wgmma_merge.cuh the merge.
+ * first. This file has what a block does with its work items; wgmma/walk.cuh has the main loop of a
+ * warpgroup, wgmma/products.cuh and softmax.cuh its steps, wgmma/merge.cuh the merge.
  *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether the scale is negative (HEED_NEGATE):
@@ -51,10 +51,10 @@
  * time goes, and the rules that keep the compiler from serializing wgmma.
  */
 #include "delay.cuh"
-#include "wgmma_load.cuh"
-#include "wgmma_merge.cuh"
-#include "wgmma_store.cuh"
-#include "wgmma_walk.cuh"
+#include "wgmma/load.cuh"
+#include "wgmma/merge.cuh"
+#include "wgmma/store.cuh"
+#include "wgmma/walk.cuh"
 
 /* ---- Items ---- */
 

@@ -3,9 +3,9 @@
  *
  * A block takes 64 rows and a range of keys; heed_combine merges the ranges. Q stays in shared
  * memory. K and V stream through two rings, one for each of the two warpgroups that compute, which
- * a thread of a third one fills (wide_load.cuh). The sums of 64 rows and 512 columns of V are a
+ * a thread of a third one fills (wide/load.cuh). The sums of 64 rows and 512 columns of V are a
  * half of all registers, so wider V are cut into two slices; each warpgroup has a half of a slice.
- * wide_walk.cuh says how they share the tiles, and pair_store.cuh has the end of a slice.
+ * wide/walk.cuh says how they share the tiles, and pair/store.cuh has the end of a slice.
  *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V):
@@ -24,11 +24,11 @@
  * docs/kernels/attn_wide.md has the log.
  */
 #include "delay.cuh"
-#include "wide_load.cuh"
-#include "wide_walk.cuh"
+#include "wide/load.cuh"
+#include "wide/walk.cuh"
 
-#include "pair_load.cuh"
-#include "pair_store.cuh"
+#include "pair/load.cuh"
+#include "pair/store.cuh"
 
 /* The two warpgroups that compute. Where they are is found anew behind the tiles, so that no
  * registers keep it until there. */

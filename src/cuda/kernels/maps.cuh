@@ -6,7 +6,7 @@
  * sequence and batch, and the box that one copy moves. Boxes are 64 columns wide, 128 bytes, and
  * lie in shared memory swizzled (128-byte mode), rows of heads within those of the sequence;
  * columns and rows that are not there read as zeros and are not written. Builds that are worse on
- * purpose have narrower boxes (wgmma_sizes.cuh).
+ * purpose have narrower boxes (wgmma/sizes.cuh).
  */
 #ifndef HEED_MAPS_CUH
 #define HEED_MAPS_CUH

@@ -5,9 +5,9 @@ cmake_minimum_required(VERSION 3.25)
 include("${SOURCE}/cmake/HeedKernelBuild.cmake")
 
 set(deciding cmake/HeedFlags.cmake src/config.c src/cpu/attn_few_template.h src/cpu/attn_tile.c src/cpu/backend.c
-    src/cpu/job.c src/cpu/simd_avx2.h src/cuda/args.c src/cuda/attn_mma.c src/cuda/attn_naive.c src/cuda/backend.c
+    src/cpu/job.c src/cpu/simd_avx2.h src/cuda/args.c src/cuda/attn/attn_mma.c src/cuda/attn/attn_naive.c src/cuda/backend.c
     src/cuda/backend.h src/cuda/driver/device.c src/cuda/facts.c src/cuda/gpu.c src/cuda/jit.c src/cuda/kernels/args.cuh
-    src/cuda/kernels/attn_mma.cu src/cuda/kernels/ptx_warp.cuh src/cuda/driver/module.c src/cuda/sources.def
+    src/cuda/kernels/attn_mma.cu src/cuda/kernels/mma/load.cuh src/cuda/kernels/ptx_warp.cuh src/cuda/driver/module.c src/cuda/sources.def
     src/internal.h src/kernels.def)
 set(others src/error.c src/plan_explain.c src/wisdom.c include/heed.h src/CMakeLists.txt)
 
@@ -33,7 +33,7 @@ foreach(file IN LISTS deciding others)
     endif()
     set(last ${hash})
 endforeach()
-file(WRITE "${SCRATCH}/src/cuda/attn_new.c" "")
+file(WRITE "${SCRATCH}/src/cuda/attn/attn_new.c" "")
 hash_now(hash)
 if(hash STREQUAL last)
     list(APPEND wrong "a new file")

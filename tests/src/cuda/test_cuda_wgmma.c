@@ -26,7 +26,7 @@
 #define HEED_TILE_KEYS 64
 #define HEED_ROW_GROUPS 1
 #define HEED_KEY_GROUPS 1
-#include "cuda/kernels/wgmma_sizes.cuh"
+#include "cuda/kernels/wgmma/sizes.cuh"
 #undef HEED_TILE_KEYS
 #undef HEED_ROW_GROUPS
 #undef HEED_KEY_GROUPS

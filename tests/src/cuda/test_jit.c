@@ -36,32 +36,46 @@ static void assert_builds(const heed_build *build, const char *text, heed_cubin 
 /* The sources that the library carries                                       */
 /* -------------------------------------------------------------------------- */
 
-/* Every file of the folder is carried, and is what it was when the library was built. */
-static void test_every_device_source_is_carried(void **state)
+/* Every file in @folder of kernels/ ("", or a name and a slash) is carried, and is what it was when
+ * the library was built. Returns how many there are. */
+static size_t carried_of(const char *folder) /* NOLINT(misc-no-recursion) */
 {
     static char text[1 << 20];
-    char path[PATH_MAX];
-    DIR *folder = opendir(HEED_SOURCE_DIR "/src/cuda/kernels");
-    assert_non_null(folder);
-    int count = 0;
-    for (const struct dirent *item; (item = readdir(folder));) {
+    char path[PATH_MAX], name[PATH_MAX];
+    size_t count = 0;
+    snprintf(path, sizeof path, HEED_SOURCE_DIR "/src/cuda/kernels/%s", folder);
+    DIR *opened = opendir(path);
+    assert_non_null(opened);
+    for (const struct dirent *item; (item = readdir(opened));) {
         heed_source source;
         const char *dot = strrchr(item->d_name, '.');
-        if (!dot || dot == item->d_name || strncmp(dot, ".cu", 3) != 0)
+        if (*item->d_name == '.')
             continue;
-        if (!heed_source_find(item->d_name, &source))
-            fail_msg("%s has no row in src/cuda/sources.def", item->d_name);
-        snprintf(path, sizeof path, HEED_SOURCE_DIR "/src/cuda/kernels/%s", item->d_name);
+        snprintf(name, sizeof name, "%s%s%s", folder, item->d_name, dot ? "" : "/");
+        if (!dot) {
+            count += carried_of(name);
+            continue;
+        }
+        if (!heed_source_find(name, &source))
+            fail_msg("%s has no row in src/cuda/sources.def", name);
+        snprintf(path, sizeof path, HEED_SOURCE_DIR "/src/cuda/kernels/%s", name);
         assert_int_equal(scratch_read(path, text, sizeof text), source.size);
         assert_memory_equal(text, source.text, source.size);
         assert_int_equal(source.text[source.size], 0);
         assert_int_equal(heed_source_is_header(&source), strcmp(dot, ".cuh") == 0);
         count++;
     }
-    closedir(folder);
+    closedir(opened);
+    return count;
+}
+
+static void test_every_device_source_is_carried(void **state)
+{
     heed_source source;
+    size_t count = carried_of("");
     assert_true(count > 0);
-    assert_false(heed_source_at((size_t)count, &source));
+    assert_true(heed_source_at(count - 1, &source));
+    assert_false(heed_source_at(count, &source));
     assert_false(heed_source_find("none.cu", &source));
 }
 

@@ -1,0 +1,146 @@
+/*
+ * attn_mla.c - attn_mla.cu as the planner sees it: its configs, what is legal, how long they take
+ */
+#include <math.h>
+
+#include "../backend.h"
+#include "../gpu.h"
+#include "../maps.h"
+#include "../score/score.h"
+#include "pair.h"
+
+#define TILE_KEYS 64
+#define QK_MIN 520
+#define QK_MAX 576
+#define V_MIN 264
+#define V_MAX 512
+#define SMEM 225568 /* as mla/sizes.cuh counts it */
+
+/* The knobs, in the order in which a config has them. */
+enum {
+    SPLITS, /* splits: blocks that share the keys of the same rows */
+    KNOBS
+};
+
+static void config_at(int index, heed_config *config)
+{
+    config->value[SPLITS] = heed_pair_splits[index];
+}
+
+/* Where addresses are not aligned the simple kernel takes over. */
+static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+{
+    (void)problem;
+    return (heed_cuda_cut){ .launch = { .rows = HEED_PAIR_ROWS,
+                                        .splits = config->value[SPLITS],
+                                        .aligned = true,
+                                        .mapped = TILE_KEYS,
+                                        .rows_apart = true },
+                            .fallback_kernel = heed_kernel_of(&heed_cuda_naive_code) };
+}
+
+const heed_cuda_code heed_cuda_mla_code = { .cut = cut };
+
+/* ---- Legal configs ---- */
+
+static const char *unfit_dims(const heed_problem *problem)
+{
+    if (!problem->shared)
+        return "V is not a part of K";
+    if (problem->dim_qk < QK_MIN || problem->dim_qk > QK_MAX ||
+        problem->dim_qk % HEED_PAIR_DIM_UNIT)
+        return "dim_qk is not a multiple of 8 from 520 to 576";
+    if (problem->dim_v < V_MIN || problem->dim_v > V_MAX || problem->dim_v % HEED_PAIR_DIM_UNIT)
+        return "dim_v is not a multiple of 8 from 264 to 512";
+    return NULL;
+}
+
+static const char *unfit_pages(const heed_problem *problem)
+{
+    if (problem->page % HEED_PAIR_DIM_UNIT)
+        return "a page has no multiple of 8 keys";
+    if (problem->page > 0 && TILE_KEYS % problem->page != 0 && problem->page % TILE_KEYS != 0)
+        return "tiles of 64 keys are neither of whole pages nor parts of one";
+    return NULL;
+}
+
+static bool legal(const heed_kernel *kernel, const heed_problem *problem,
+                  const heed_machine *machine, const heed_config *config, const char **why)
+{
+    (void)kernel;
+    *why = machine->gpu->arch != HEED_PAIR_ARCH ? "is for compute capability 9.0 alone" : NULL;
+    if (!*why)
+        *why = unfit_dims(problem);
+    if (!*why)
+        *why = heed_pair_unfit(problem);
+    if (!*why)
+        *why = unfit_pages(problem);
+    if (!*why && SMEM > machine->gpu->smem_block)
+        *why = "needs more shared memory than a block can have";
+    return !*why && heed_cuda_can_map(problem, why) &&
+           heed_cuda_fits(problem, HEED_PAIR_ROWS, config->value[SPLITS], why);
+}
+
+static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
+                       const heed_machine *machine, const heed_config *config, const char **why)
+{
+    (void)kernel;
+    *why = heed_pair_idle_splits(problem, machine->gpu, config->value[SPLITS], TILE_KEYS);
+    return !*why;
+}
+
+/* ---- Cost ---- */
+
+/* Blocks go on in rounds, one on a multiprocessor; each loads its keys beside their products. */
+static double cost(const heed_kernel *kernel, const heed_problem *problem,
+                   const heed_machine *machine, const heed_config *config)
+{
+    const heed_gpu *gpu = machine->gpu;
+    const heed_mla_costs *costs = gpu->costs->mla;
+    int splits = config->value[SPLITS];
+    (void)kernel;
+    double seen = (double)heed_problem_pairs(problem) /
+                  ((double)problem->seq_q * (double)problem->seq_k);
+    double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, TILE_KEYS), splits) * seen;
+    double tile = 2.0 * HEED_PAIR_ROWS * TILE_KEYS * (QK_MAX + V_MAX) * gpu->multiprocessors /
+                  (costs->matrix_share * gpu->matrix);
+    double blocks = heed_pair_items(problem) * splits, rounds = ceil(blocks / gpu->multiprocessors);
+    double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
+    double loading = heed_gpu_memory_seconds(gpu, problem, running * costs->block_bytes);
+    double seconds = heed_gpu_beside(gpu, rounds * tiles * tile, loading) + rounds * costs->block;
+    seconds *= heed_cuda_unequal(problem, rounds);
+    return seconds + costs->launch +
+           costs->merge_share * heed_cuda_merge_apart_seconds(problem, gpu, splits);
+}
+
+/* ---- Code ---- */
+
+static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config,
+                         heed_cuda_facts *result)
+{
+    const heed_define defines[] = { { "HEED_BF16", problem->type == HEED_BF16 } };
+    (void)kernel;
+    (void)machine;
+    (void)config;
+    result->source = "attn_mla.cu";
+    result->launch.entry = "heed_attend";
+    result->launch.threads = HEED_PAIR_THREADS;
+    result->launch.smem = SMEM;
+    return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
+}
+
+const heed_algorithm heed_algorithm_cuda_mla = {
+    .knobs = { { 'p', "SPLITS", HEED_PAIR_SPLITS } },
+    .config_at = config_at,
+    .config_count = HEED_PAIR_SPLIT_VALUES,
+    .modifies = true,
+    .legal = legal,
+    .worthwhile = worthwhile,
+    .cost = cost,
+    .workspace = heed_cuda_workspace,
+    .prepare = heed_cuda_prepare,
+    .release = heed_cuda_release_plan,
+    .execute = heed_cuda_execute,
+    .facts = facts,
+};

@@ -1,0 +1,340 @@
+/*
+ * attn_wgmma.c - attn_wgmma.cu as the planner sees it: its configs, what they need, what is legal
+ */
+#include "attn_wgmma.h"
+
+#include <string.h>
+
+#include "../backend.h"
+#include "../maps.h"
+#include "../score/score.h"
+
+#define ARCH 90 /* no later device runs what is compiled for sm_90a */
+#define DIM_MAX 256
+#define DIM_UNIT 8
+#define GROUP_THREADS 128
+#define CONSUMERS_MAX 4
+#define PANEL 64      /* columns of a tile that lie together, */
+#define PANEL_ROW 128 /* bytes */
+#define BARRIERS_BYTES 512
+#define BAD_BYTES 16  /* for the first bad key */
+#define LEFT_EXTRA 40 /* bytes that a team leaves of a row beside its sums */
+
+/* The work on a score between the products and the exponential. */
+typedef enum logits {
+    PLAIN = 1,   /* two instructions at most */
+    STEPS = 2,   /* more of them */
+    SPECIAL = 4, /* the special function units */
+    ANY = PLAIN | STEPS | SPECIAL
+} logits;
+
+/* A config that planning looks at: the larger of the two head dims and the logits that it is for.
+ */
+typedef struct shipped {
+    int dim_min, dim_max;
+    int value[KNOBS];
+    logits logits;
+} shipped;
+
+/* Row groups are for many rows, key groups for few of them, and one warpgroup for 64; order 1 is
+ * for few tiles, orders 2 and 3 for many; tiles of their own are for row groups under a mask. */
+/* clang-format off */
+static const shipped table[] = {
+    { 1, 64, { 4, 1, 64, 6, 3, 2, 1, 2 }, ANY },
+    { 1, 64, { 4, 1, 64, 6, 3, 2, 2, 2 }, ANY },
+    { 1, 64, { 4, 1, 64, 8, 3, 1, 2, 2 }, ANY },
+    { 1, 64, { 4, 1, 64, 8, 1, 1, 2, 2 }, ANY },
+    { 1, 64, { 3, 1, 128, 4, 3, 2, 1, 2 }, ANY },
+    { 1, 64, { 2, 1, 128, 6, 1, 2, 1, 2 }, ANY },
+    { 1, 64, { 2, 1, 128, 6, 3, 3, 2, 2 }, STEPS | SPECIAL },
+    { 1, 64, { 2, 1, 128, 6, 3, 3, 1, 2 }, STEPS | SPECIAL },
+    { 1, 64, { 2, 1, 64, 3, 1, 1, 2, 2 }, ANY },
+    { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 }, ANY },
+    { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 4, 64, 8, 1, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 2, 64, 8, 1, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 }, ANY },
+    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 4 }, ANY },
+    { 1, 64, { 1, 1, 64, 8, 1, 1, 1, 2 }, ANY },
+    { 65, 96, { 3, 1, 96, 2, 3, 2, 1, 2 }, ANY },
+    { 97, 128, { 3, 1, 96, 2, 1, 2, 2, 2 }, ANY },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 }, ANY },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 }, ANY },
+    { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 }, ANY },
+    { 65, 128, { 2, 1, 128, 2, 3, 3, 2, 2 }, STEPS | SPECIAL },
+    { 65, 128, { 2, 1, 128, 2, 3, 3, 1, 2 }, STEPS | SPECIAL },
+    { 65, 128, { 3, 1, 64, 4, 3, 3, 2, 2 }, SPECIAL },
+    { 65, 128, { 3, 1, 64, 4, 3, 3, 1, 2 }, SPECIAL },
+    { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 }, ANY },
+    { 65, 128, { 1, 3, 64, 6, 2, 1, 1, 1 }, ANY },
+    { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 }, ANY },
+    { 65, 128, { 1, 1, 64, 6, 1, 1, 1, 2 }, ANY },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 }, ANY },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 }, ANY },
+    { 129, 192, { 2, 1, 64, 3, 2, 2, 2, 2 }, ANY },
+    { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
+    { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 }, ANY },
+    { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 }, ANY },
+};
+/* clang-format on */
+#define TABLE ((int)(sizeof table / sizeof *table))
+
+static void config_at(int index, heed_config *config)
+{
+    for (int i = 0; i < KNOBS; i++)
+        config->value[i] = table[index].value[i];
+}
+
+/* Where addresses are not aligned the small config of attn_mma.cu takes over, or what does so for
+ * that. */
+static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+{
+    const int64_t rows = (int64_t)HEED_WGMMA_ROWS * config->value[ROW_GROUPS];
+    heed_config any;
+    heed_config_at(&heed_algorithm_cuda_mma, 0, &any);
+    const heed_cuda_cut other = heed_cuda_mma_code.cut(problem, &any);
+    return (heed_cuda_cut){
+        .launch = { .rows = rows,
+                    .splits = 1,
+                    .aligned = true,
+                    .mapped = config->value[TILE_KEYS],
+                    .list_keys = heed_cuda_list_keys(problem, rows, config->value[TILE_KEYS]),
+                    .in_turn = config->value[SCHEDULE] == 2,
+                    .paired = heed_wgmma_pair(config->value) > 1,
+                    .resident = heed_wgmma_resident(config->value) },
+        .fallback = other.fallback,
+        .fallback_kernel = other.fallback_kernel ? other.fallback_kernel
+                                                 : heed_kernel_of(&heed_cuda_mma_code)
+    };
+}
+
+const heed_cuda_code heed_cuda_wgmma_code = { .cut = cut };
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- The resources of a config, as in wgmma/sizes.cuh says ---- */
+
+static int consumers_of(const int *v)
+{
+    return v[ROW_GROUPS] * v[KEY_GROUPS];
+}
+
+static int threads_of(const int *v)
+{
+    return GROUP_THREADS * (consumers_of(v) + 1);
+}
+
+static int64_t panels(int64_t dim)
+{
+    return heed_div_up(dim, PANEL);
+}
+
+int heed_wgmma_value_columns(const heed_problem *problem)
+{
+    static const int columns[] = { 64, 96, 128, 192, 256 };
+    int i = 0;
+    while (columns[i] < problem->dim_v && columns[i] < DIM_MAX)
+        i++;
+    return columns[i];
+}
+
+static int64_t smem_of(const heed_problem *problem, const int *v)
+{
+    int64_t qk = panels(problem->dim_qk), dv = panels(problem->dim_v);
+    int64_t stages = (int64_t)v[STAGES] * v[TILE_KEYS] * (qk + dv) * PANEL_ROW;
+    int64_t teams = (int64_t)v[KEY_GROUPS] * heed_wgmma_pair(v),
+            rows = HEED_WGMMA_ROWS * v[ROW_GROUPS] / heed_wgmma_pair(v);
+    int64_t left = teams > 1 ? teams * rows * (4 * heed_wgmma_value_columns(problem) + LEFT_EXTRA)
+                             : 0;
+    int64_t q = (int64_t)(v[SCHEDULE] == 2 ? 2 : 1) * v[ROW_GROUPS] * HEED_WGMMA_ROWS *
+                larger(qk, dv) * PANEL_ROW;
+    int64_t bad = heed_cuda_masked(problem) ? BAD_BYTES : 0;
+    if (heed_wgmma_pair(v) > 1)
+        return heed_div_up(stages, 1024) * 1024 + q + bad + BARRIERS_BYTES + left + bad;
+    return heed_div_up(larger(stages, left), 1024) * 1024 + q + bad + BARRIERS_BYTES;
+}
+
+/* Registers that a thread that computes can have. */
+static int registers_there(const heed_problem *problem, const int *v)
+{
+    static const int shared_by[] = { 255, 255, 240, 160, 112 };
+    if (heed_wgmma_resident(v) > 1)
+        return 104;
+    int registers = shared_by[consumers_of(v)];
+    bool fewer = heed_cuda_masked(problem) || problem->page > 0;
+    return consumers_of(v) == 2 && fewer ? registers - 8 : registers;
+}
+
+/* And those that it needs, about: sums, scores, weights and what is beside these, and the rest. */
+static int registers_of(const heed_problem *problem, const int *v)
+{
+    static const int quarters[] = { 0, 2, 3, 3 }; /* of a register per key, by the order */
+    int rest = v[STEP_ORDER] == 2 ? 40 : 28;      /* order 2 makes scores again beside products */
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    int steps = needs.registers + (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) +
+                (needs.per_key ? v[TILE_KEYS] / 2 : 0) +
+                (needs.ahead && needs.pairs ? v[TILE_KEYS] / 4 : 0);
+    return heed_wgmma_value_columns(problem) / 2 + quarters[v[STEP_ORDER]] * v[TILE_KEYS] / 4 +
+           rest + steps;
+}
+
+/* ---- Legal configs ---- */
+
+static const shipped *find_shipped(const int *v, const shipped *from)
+{
+    while (from < table + TABLE && memcmp(v, from->value, sizeof from->value) != 0)
+        from++;
+    return from < table + TABLE ? from : NULL;
+}
+
+/* A config of the table is for the head dims that it stands there with; any other one may be tried.
+ */
+static bool for_other_dims(const heed_problem *problem, const int *v)
+{
+    int64_t dim = larger(problem->dim_qk, problem->dim_v);
+    const shipped *row = find_shipped(v, table);
+    bool listed = row != NULL;
+    for (; row; row = find_shipped(v, row + 1))
+        if (dim >= row->dim_min && dim <= row->dim_max)
+            return false;
+    return listed;
+}
+
+/* So it is with logits. */
+static bool for_other_logits(const heed_problem *problem, const int *v)
+{
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    const shipped *row = find_shipped(v, table);
+    logits these = needs.exponentials > 0 ? SPECIAL : needs.instructions > 2 ? STEPS : PLAIN;
+    return row && !(row->logits & these);
+}
+
+static const char *unfit_problem(const heed_problem *problem)
+{
+    const char *why;
+    if (problem->dim_qk % DIM_UNIT || problem->dim_v % DIM_UNIT)
+        return "a head dim is not a multiple of 8";
+    if (problem->dim_qk > DIM_MAX || problem->dim_v > DIM_MAX)
+        return "a head dim is above 256";
+    if (problem->page % DIM_UNIT)
+        return "a page has no multiple of 8 keys";
+    return heed_cuda_can_map(problem, &why) ? NULL : why;
+}
+
+/* The compiler spills some registers of these, whatever they are allotted; see
+ * tests/src/cuda/test_configs.c. */
+static bool spills(const heed_problem *problem, const int *v)
+{
+    bool masked = heed_cuda_masked(problem), widest = heed_wgmma_value_columns(problem) == DIM_MAX;
+    if (v[STEP_ORDER] == 2 && (widest || (problem->dim_qk > 128 && v[TILE_KEYS] > 96)))
+        return true;
+    return v[TILE_KEYS] > 64 && widest && masked;
+}
+
+/* Has the kernel code for this config and problem? */
+static const char *unfit_config(const heed_problem *problem, const int *v)
+{
+    if (consumers_of(v) > CONSUMERS_MAX)
+        return "more than 4 warpgroups that compute";
+    if (v[STAGES] % v[KEY_GROUPS] != 0 || v[STAGES] < (v[STEP_ORDER] == 2 ? 2 : 1) * v[KEY_GROUPS])
+        return "stages must be a multiple of the key groups, with order 2 twice that or more";
+    if (problem->page > 0 && v[TILE_KEYS] % problem->page != 0 && problem->page % v[TILE_KEYS] != 0)
+        return "tiles are neither of whole pages nor parts of one";
+    if (v[TURNS] != 1 && v[ROW_GROUPS] == 1)
+        return "turns are for several row groups";
+    if (v[OWN_TILES] == 2 && (v[KEY_GROUPS] > 1 || !heed_cuda_masked(problem)))
+        return "row groups of their own tiles are without key groups, under a mask";
+    if (v[SCHEDULE] == 2 && v[KEY_GROUPS] > 1)
+        return "key groups are for blocks of one item";
+    if (v[SCHEDULE] >= 3 && consumers_of(v) != 2)
+        return "two blocks fit where each has two warpgroups that compute";
+    if (v[SCHEDULE] == 4 && v[ROW_GROUPS] > 1)
+        return "two blocks share an item of one row group";
+    return NULL;
+}
+
+static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
+                       const heed_machine *machine, const heed_config *config, const char **why)
+{
+    const int *v = config->value;
+    (void)kernel;
+    (void)machine;
+    *why = NULL;
+    if (for_other_dims(problem, v))
+        *why = "not worthwhile: is for other head dims";
+    else if (for_other_logits(problem, v))
+        *why = "not worthwhile: is for logits that take more or fewer instructions";
+    else if (registers_of(problem, v) > registers_there(problem, v))
+        *why = "not worthwhile: needs more registers than its warpgroups leave it";
+    else if (spills(problem, v))
+        *why = "not worthwhile: spills registers";
+    return !*why;
+}
+
+static bool legal(const heed_kernel *kernel, const heed_problem *problem,
+                  const heed_machine *machine, const heed_config *config, const char **why)
+{
+    const int *v = config->value;
+    (void)kernel;
+    *why = machine->gpu->arch != ARCH ? "is for compute capability 9.0 alone" : NULL;
+    if (!*why)
+        *why = unfit_problem(problem);
+    if (!*why)
+        *why = unfit_config(problem, v);
+    if (!*why && smem_of(problem, v) > machine->gpu->smem_block)
+        *why = "needs more shared memory than a block can have";
+    if (!*why && heed_wgmma_resident(v) * (smem_of(problem, v) + machine->gpu->smem_reserved) >
+                     machine->gpu->smem)
+        *why = "needs more shared memory than two blocks can have";
+    heed_problem seen = heed_cuda_mapped_problem(problem);
+    return !*why &&
+           heed_cuda_fits(&seen, HEED_WGMMA_ROWS * (int64_t)v[ROW_GROUPS], heed_wgmma_pair(v), why);
+}
+
+/* ---- Code ---- */
+
+static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config,
+                         heed_cuda_facts *result)
+{
+    const int *v = config->value;
+    const heed_define defines[] = {
+        { "HEED_BF16", problem->type == HEED_BF16 }, { "HEED_NEGATE", problem->scale < 0 },
+        { "HEED_ROW_GROUPS", v[ROW_GROUPS] },        { "HEED_KEY_GROUPS", v[KEY_GROUPS] },
+        { "HEED_TILE_KEYS", v[TILE_KEYS] },          { "HEED_STAGES", v[STAGES] },
+        { "HEED_STEP_ORDER", v[STEP_ORDER] },        { "HEED_TURNS", v[TURNS] },
+        { "HEED_OWN_TILES", v[OWN_TILES] },          { "HEED_SCHEDULE", v[SCHEDULE] },
+    };
+    (void)kernel;
+    (void)machine;
+    result->source = "attn_wgmma.cu";
+    result->launch.entry = "heed_attend";
+    result->launch.threads = threads_of(v);
+    result->launch.smem = smem_of(problem, v);
+    return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
+}
+
+const heed_algorithm heed_algorithm_cuda_wgmma = {
+    .knobs = { { 'r', "ROW_GROUPS", { 1, 2, 3, 4 } },
+               { 'k', "KEY_GROUPS", { 1, 2, 3, 4 } },
+               { 'n', "TILE_KEYS", { 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 } },
+               { 's', "STAGES", { 2, 3, 4, 5, 6, 7, 8 } },
+               { 'o', "STEP_ORDER", { 1, 2, 3 } },
+               { 't', "TURNS", { 1, 2, 3 } },
+               { 'c', "OWN_TILES", { 1, 2 } },
+               { 'g', "SCHEDULE", { 1, 2, 3, 4 } } },
+    .config_at = config_at,
+    .config_count = TABLE,
+    .modifies = true,
+    .legal = legal,
+    .worthwhile = worthwhile,
+    .cost = heed_wgmma_cost,
+    .workspace = heed_cuda_workspace,
+    .prepare = heed_cuda_prepare,
+    .release = heed_cuda_release_plan,
+    .execute = heed_cuda_execute,
+    .facts = facts,
+};

@@ -1,0 +1,154 @@
+/*
+ * attn_wgmma_cost.c - how long attn_wgmma.cu may take
+ *
+ * A multiprocessor has one block or two, whose warpgroups share its tensor cores and special
+ * function units.
+ */
+#include "../backend.h"
+#include "../gpu.h"
+#include "../maps.h"
+#include "../score/score.h"
+#include "attn_wgmma.h"
+
+#define LANES 128.0 /* of a multiprocessor, each of which starts an instruction a clock */
+
+/* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
+ * to itself. */
+typedef struct tile_cost {
+    double products, softmax;
+    double steps; /* the share of the softmax that changes logits */
+} tile_cost;
+
+static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    const heed_wgmma_costs *costs = gpu->costs->wgmma;
+    double columns = (double)heed_div_up(problem->dim_qk, 16) * 16 +
+                     heed_wgmma_value_columns(problem);
+    double scores = (double)HEED_WGMMA_ROWS * v[TILE_KEYS];
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    double special = needs.exponentials / costs->exps_per_clock, other = needs.instructions / LANES;
+    double steps = scores * (special > other ? special : other) / (costs->clock_share * gpu->clock);
+    return (tile_cost){
+        .products = 2 * scores * columns * gpu->multiprocessors / gpu->matrix,
+        .softmax = scores / costs->exps_per_clock / (costs->clock_share * gpu->clock) + steps,
+        .steps = steps
+    };
+}
+
+/* Seconds of a tile of keys with all row groups of a block, and of @beside blocks on the same
+ * multiprocessor. */
+static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
+                                 int beside)
+{
+    const heed_wgmma_costs *costs = gpu->costs->wgmma;
+    tile_cost tile = cost_of_tile(problem, gpu, v);
+    bool products_longer = tile.products > tile.softmax;
+    double longer = products_longer ? tile.products : tile.softmax;
+    double shorter = products_longer ? tile.softmax : tile.products;
+    double busy = beside * v[ROW_GROUPS] *
+                  (longer + costs->order[v[STEP_ORDER]].hindrance[v[TURNS] > 1] * shorter);
+    double alone = costs->order[v[STEP_ORDER]].wait + (v[TURNS] > 1 ? costs->wait : 0) +
+                   costs->order[v[STEP_ORDER]].stretch * (longer + shorter - tile.steps) +
+                   costs->order[v[STEP_ORDER]].steps * tile.steps;
+    double bytes = 2.0 * v[TILE_KEYS] * (double)(problem->dim_qk + problem->dim_v);
+    double loads = bytes / (costs->l2_bytes * costs->clock_share * gpu->clock);
+    double seconds = busy > alone / v[KEY_GROUPS] ? busy : alone / v[KEY_GROUPS];
+    return seconds > loads ? seconds : loads;
+}
+
+/* Tiles of an item: of one in the middle, and of the longest. */
+typedef struct item_tiles {
+    double middle, longest;
+    bool equal; /* all items have as many */
+} item_tiles;
+
+static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem *seen,
+                                const heed_wgmma_costs *costs, const int *v)
+{
+    double tiles = (double)heed_div_up(problem->seq_k, v[TILE_KEYS]);
+    double most = (double)heed_div_up(heed_problem_most_keys(problem), v[TILE_KEYS]);
+    double share = (double)heed_problem_pairs(problem) /
+                   ((double)problem->seq_q * (double)problem->seq_k);
+    int64_t rows = (int64_t)HEED_WGMMA_ROWS *
+                   (v[OWN_TILES] == 2 ? 1 : v[ROW_GROUPS]); /* that are masked as one */
+    int64_t queries = heed_div_up(rows, heed_problem_group(seen));
+    int edges = heed_problem_hides_first(problem) ? 2 : 1;
+    double cut_through = share < 1 ? edges * (double)heed_div_up(queries, v[TILE_KEYS]) : 0;
+    double idle = 0.5 *
+                  (v[KEY_GROUPS] * heed_wgmma_pair(v) - 1); /* teams do not share out evenly */
+    double middle = tiles * share + cut_through * (0.5 + costs->order[v[STEP_ORDER]].mask) + idle;
+    return (item_tiles){ .middle = middle / heed_wgmma_pair(v),
+                         .longest = (most + cut_through * costs->order[v[STEP_ORDER]].mask + idle) /
+                                    heed_wgmma_pair(v),
+                         .equal = share >= 1 };
+}
+
+static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
+                              double items)
+{
+    const heed_wgmma_costs *costs = gpu->costs->wgmma;
+    heed_problem seen = heed_cuda_mapped_problem(problem);
+    item_tiles tiles = tiles_of_item(problem, &seen, costs, v);
+    items *= heed_wgmma_pair(v);
+    int beside = items > gpu->multiprocessors ? heed_wgmma_resident(v) : 1;
+    double tile = block_tile_seconds(problem, gpu, v, beside);
+    double at_once = (double)beside * gpu->multiprocessors;
+    double next = items > at_once ? costs->item : 0;
+    double each = (v[SCHEDULE] == 2 ? next : costs->block) + costs->order[v[STEP_ORDER]].item +
+                  (v[TURNS] > 1 ? costs->turn : 0) + costs->merge * (v[KEY_GROUPS] - 1) +
+                  costs->pair * (heed_wgmma_pair(v) - 1);
+    double rounds = (double)(int64_t)(items / at_once);
+    double rest = items - rounds * at_once;
+    double seconds = rounds * (tiles.middle * tile + each);
+    if (rest > 0) /* of unequal items the short ones come last, to those that have had long ones */
+        seconds += (rounds > 0 && !tiles.equal ? tiles.middle * rest / at_once : tiles.longest) *
+                       tile +
+                   each;
+    return seconds + (v[SCHEDULE] == 2 ? costs->block : 0);
+}
+
+/* Bytes that @running blocks keep in flight: all stages but the one that is worked on, as far as
+ * the memory serves so many blocks. b8 h32/8 s4/4096 d128 takes 63 us by any config. */
+static double in_flight(const heed_problem *problem, const heed_wgmma_costs *costs, const int *v,
+                        double running)
+{
+    double stage = 2.0 * v[TILE_KEYS] * (double)(problem->dim_qk + problem->dim_v);
+    double stages = running * (v[STAGES] - 1) * stage,
+           most = costs->all_bytes + running * costs->block_bytes;
+    return stages < most ? stages : most;
+}
+
+/* Do two blocks of a launch come to the same multiprocessor though there are enough? So it seems
+ * where blocks begin early, wait for stages and each read keys of their own, and therefore do not
+ * end together: b4 h32 s1/2048 d64 takes 31 us then, 18 with one block for each. */
+static bool meet(const heed_problem *problem, const heed_gpu *gpu, const int *v, double items,
+                 double heads)
+{
+    double blocks = items * heed_wgmma_pair(v);
+    return heed_wgmma_resident(v) > 1 && items <= heads &&
+           problem->seq_k > (int64_t)v[STAGES] * v[TILE_KEYS] &&
+           2 * blocks > gpu->multiprocessors && blocks <= gpu->multiprocessors;
+}
+
+double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
+                       const heed_machine *machine, const heed_config *config)
+{
+    const heed_gpu *gpu = machine->gpu;
+    const heed_wgmma_costs *costs = gpu->costs->wgmma;
+    const int *v = config->value;
+    (void)kernel;
+    heed_problem seen = heed_cuda_mapped_problem(problem);
+    int64_t rows = seen.seq_q * heed_problem_group(&seen);
+    double heads = (double)seen.batch * (double)seen.heads_kv;
+    double items = (double)heed_div_up(rows, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS]) * heads;
+    double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
+    double unequal = heed_cuda_unequal(
+        problem, items / ((double)heed_wgmma_resident(v) * gpu->multiprocessors));
+    double compute = compute_seconds(problem, gpu, v, items) * unequal *
+                     (meet(problem, gpu, v, items, heads) ? costs->meeting : 1);
+    double memory = costs->memory_longer * unequal *
+                    heed_gpu_memory_seconds(gpu, problem, in_flight(problem, costs, v, running));
+    bool ahead = 2 * heed_wgmma_pair(v) * items <=
+                 (double)heed_wgmma_resident(v) * gpu->multiprocessors;
+    return costs->launch - (ahead ? costs->ahead : 0) + heed_gpu_beside(gpu, compute, memory);
+}

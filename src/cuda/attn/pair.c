@@ -1,0 +1,39 @@
+/*
+ * pair.c - what the kernels of kernels/pair/ share on the host
+ */
+#include "pair.h"
+
+#include "../../problem/problem.h"
+#include "../score/score.h"
+
+const int heed_pair_splits[HEED_PAIR_SPLIT_VALUES] = HEED_PAIR_SPLITS;
+
+const char *heed_pair_unfit(const heed_problem *problem)
+{
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    if (needs.modifies || needs.hides || needs.sinks)
+        return "logits are changed, keys hidden by steps, or sinks added";
+    if (heed_problem_hides_first(problem) || needs.starts || problem->chunk != 0)
+        return "the mask hides first keys";
+    if (needs.packed_q || needs.packed_k)
+        return "sequences are packed";
+    return NULL;
+}
+
+double heed_pair_items(const heed_problem *problem)
+{
+    int64_t rows = problem->seq_q * heed_problem_group(problem);
+    return (double)heed_div_up(rows, HEED_PAIR_ROWS) * (double)problem->batch *
+           (double)problem->heads_kv;
+}
+
+const char *heed_pair_idle_splits(const heed_problem *problem, const heed_gpu *gpu, int splits,
+                                  int tile_keys)
+{
+    if (splits > heed_div_up(problem->seq_k, tile_keys))
+        return "not worthwhile: more splits than key tiles";
+    if (splits > 1 && !heed_problem_varies_k(problem) &&
+        heed_pair_items(problem) >= gpu->multiprocessors)
+        return "not worthwhile: enough blocks without splitting keys";
+    return NULL;
+}

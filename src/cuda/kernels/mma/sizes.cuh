@@ -1,0 +1,97 @@
+/*
+ * mma/sizes.cuh - constants of attn_mma.cu that follow from its knobs: threads, fragments, and the
+ * layout of shared memory
+ */
+#ifndef HEED_MMA_SIZES_CUH
+#define HEED_MMA_SIZES_CUH
+
+#include "types.cuh"
+
+/* Warps that share rows, each with its slice of the columns of V (mma/wide.cuh). */
+#ifndef HEED_VALUE_WARPS
+#define HEED_VALUE_WARPS 1
+#endif
+
+/* Is V the first columns of K? Then a stage has K alone. */
+#ifndef HEED_SHARED_V
+#define HEED_SHARED_V 0
+#endif
+
+/* Slices begin where pages of tiles do, and so do K and V in one tile. There rows are made anew
+ * whose results are not finite, and V is not cleaned: it may be K. */
+#define WIDE (HEED_VALUE_WARPS > 1 || HEED_SHARED_V)
+#define CLEANS (HEED_MASKED && !HEED_HIDES && !WIDE)
+
+#define V_UNIT (WIDE ? 64 * HEED_VALUE_WARPS : 32)
+#define V_PAD ((HEED_DIM_V + V_UNIT - 1) / V_UNIT * V_UNIT)
+#define QK_UNIT (WIDE ? 64 : 32)
+#define QK_ROUND ((HEED_DIM_QK + QK_UNIT - 1) / QK_UNIT * QK_UNIT)
+#define QK_PAD (HEED_SHARED_V && V_PAD > QK_ROUND ? V_PAD : QK_ROUND)
+
+#define GROUP_THREADS (32 * HEED_GROUP_WARPS)
+#define THREADS (GROUP_THREADS * HEED_KEY_GROUPS)
+#define ROW_WARPS (HEED_GROUP_WARPS / HEED_VALUE_WARPS)
+#define WARP_ROWS (HEED_BLOCK_ROWS / ROW_WARPS)
+#define ROWS16 (WARP_ROWS / 16) /* tiles of 16 rows per warp */
+#define TILE16 (HEED_TILE_KEYS / 16)
+
+/* Parts of a tile's keys: a warp makes the scores of one. The largest power of two that divides
+ * both its 16s of keys and the warps that share rows. */
+#define SCORE_PARTS                                     \
+    (HEED_VALUE_WARPS % 8 == 0 && TILE16 % 8 == 0   ? 8 \
+     : HEED_VALUE_WARPS % 4 == 0 && TILE16 % 4 == 0 ? 4 \
+     : HEED_VALUE_WARPS % 2 == 0 && TILE16 % 2 == 0 ? 2 \
+                                                    : 1)
+#define PART_KEYS (HEED_TILE_KEYS / SCORE_PARTS)
+#define KEYS8 (PART_KEYS / 8) /* of 8 keys per part */
+#define KEYS16 (PART_KEYS / 16)
+#define QK16 (QK_PAD / 16)
+#define V8 (V_PAD / HEED_VALUE_WARPS / 8) /* of 8 columns per warp */
+
+/* To steps that change scores, a part is a tile. */
+#if HEED_VALUE_WARPS > 1
+#define STEP_TILE PART_KEYS
+#endif
+
+/* Shared memory: Q, which later holds O; the first bad key of each column of V; values that warps
+ * of the same rows share, one for each row; their weights; the stages of every group, which later
+ * hold what the groups merge. */
+#define O_PAD (QK_PAD > V_PAD ? QK_PAD : V_PAD)
+#define Q_BYTES (HEED_BLOCK_ROWS * O_PAD * 2)
+#define BAD_BYTES (HEED_MASKED && !WIDE ? V_PAD * 4 : 0)
+#define SHARED_AT (Q_BYTES + BAD_BYTES)
+#define SHARED_BYTES (HEED_VALUE_WARPS > 1 ? HEED_VALUE_WARPS * HEED_BLOCK_ROWS * 4 : 0)
+#define WEIGHTS_AT (SHARED_AT + SHARED_BYTES)
+#define WEIGHTS_BYTES (SCORE_PARTS > 1 ? HEED_BLOCK_ROWS * HEED_TILE_KEYS * 2 : 0)
+#define K_BYTES (HEED_TILE_KEYS * QK_PAD * 2)
+#define V_BYTES (HEED_SHARED_V ? 0 : HEED_TILE_KEYS * V_PAD * 2)
+#define V_AT (HEED_SHARED_V ? 0 : K_BYTES) /* in a stage */
+#define STAGE_BYTES (K_BYTES + V_BYTES)
+#define STAGES_AT (WEIGHTS_AT + WEIGHTS_BYTES)
+
+/* Are registers scarce? Then what a thread works on is found anew after the main loop, and at the
+ * end, so that they need not keep it meanwhile; elsewhere that would only take time. */
+#define SCARCE (ROWS16 * (V8 * 4 + KEYS8 * 4 * HEED_STEP_ORDER) >= 160)
+
+/* The stage of K runs this far ahead of that of V. */
+#define K_AHEAD (HEED_STEP_ORDER == 2)
+
+/* Do the rows of O lie where other warps may still read Q? */
+#define O_MOVES ((QK_PAD % 64 == 0) != (V_PAD % 64 == 0))
+
+#if HEED_BLOCK_ROWS % (16 * ROW_WARPS) != 0 || HEED_TILE_KEYS % 16 != 0 || HEED_STAGES < 2
+#error "rows of a warp and HEED_TILE_KEYS must be multiples of 16, and HEED_STAGES 2 or more"
+#endif
+#if HEED_ACC16 && (HEED_BF16 || HEED_STEP_ORDER != 1)
+#error "HEED_ACC16 is for float16 and HEED_STEP_ORDER 1"
+#endif
+
+#if HEED_VALUE_WARPS > 1 && (HEED_KEY_GROUPS > 1 || HEED_UNALIGNED || HEED_ACC16 || \
+                             HEED_GROUP_WARPS % HEED_VALUE_WARPS != 0)
+#error "HEED_VALUE_WARPS is for one group, aligned addresses and float32 sums"
+#endif
+#if WIDE && HEED_STEP_ORDER != 1
+#error "shared V and HEED_VALUE_WARPS are for HEED_STEP_ORDER 1"
+#endif
+
+#endif /* HEED_MMA_SIZES_CUH */

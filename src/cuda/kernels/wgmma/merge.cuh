@@ -1,0 +1,240 @@
+/*
+ * wgmma/merge.cuh - the epilogue of teams of row groups that share their rows: each leaves its sums
+ * in shared memory, of this block or of the other one of a pair; then every thread takes columns of
+ * one row from all teams, divides by the sum of the weights, and stores them
+ *
+ * A pair of blocks merges half of the rows each. Sums that one leaves in the other's shared memory
+ * come with bytes that the other one's barrier expects, so that neither waits for the other to end.
+ */
+#ifndef HEED_WGMMA_MERGE_CUH
+#define HEED_WGMMA_MERGE_CUH
+
+#include "rows.cuh"
+#include "wgmma/products.cuh"
+
+/* Four columns, 16 bytes of what is left; and of those in a row, how many a thread merges. */
+#define QUADS (V_COLUMNS / 4)
+#define ROW_THREADS (CONSUMER_THREADS / LEFT_ROWS)
+#define ROW_QUADS ((QUADS + ROW_THREADS - 1) / ROW_THREADS)
+
+/* Where a team leaves its sums of a row, */
+HEED_DEVICE u32 left_sums(u32 team, u32 row)
+{
+    return ptx_shared_base() + LEFT_AT + (team * LEFT_ROWS + row) * LEFT_ROW;
+}
+
+/* and the row's maximum and sum of weights. */
+HEED_DEVICE u32 left_weights(u32 team, u32 row)
+{
+    return left_sums(TEAMS, 0) + (team * LEFT_ROWS + row) * 8;
+}
+
+/* ---- Leaving ---- */
+
+/* Leaves two numbers at @smem, in the block @to of the pair. */
+HEED_DEVICE void leave_pair(const place *at, u32 smem, float first, float second, u32 to)
+{
+    heed_u32x2 x = { { ptx_as_u32(first), ptx_as_u32(second) } };
+    if (PAIR == 1 || to == at->rank)
+        ptx_st_shared_8(smem, x);
+    else
+        ptx_st_async_8(ptx_mapa(smem, to), x, ptx_mapa(left_barrier(), to));
+}
+
+/* Leaves the warp's rows. */
+HEED_DEVICE void leave_sums(const place *at, const state *st)
+{
+    u32 first = at->row_group * GROUP_ROWS + at->warp * 16, to = first / LEFT_ROWS;
+    HEED_UNROLL
+    for (u32 h = 0; h < 2; h++) {
+        u32 row = first % LEFT_ROWS + h * 8 + at->lane / 4;
+        float sum = st->sum[0][h];
+        sum += ptx_shfl_xor(sum, 1);
+        sum += ptx_shfl_xor(sum, 2);
+        if (at->lane % 4 == 0)
+            leave_pair(at, left_weights(at->team, row), st->max[0][h], sum, to);
+        HEED_UNROLL
+        for (u32 dt = 0; dt < V8; dt++)
+            leave_pair(at, left_sums(at->team, row) + dt * 32 + at->lane % 4 * 8,
+                       st->o[0][dt][2 * h], st->o[0][dt][2 * h + 1], to);
+    }
+}
+
+/* Expects what the other block of a pair sends: the sums of its teams, and where values were taken
+ * out. */
+HEED_DEVICE void expect_left(void)
+{
+    ptx_mbarrier_arrive_expect(left_barrier(), HEED_KEY_GROUPS * LEFT_ROWS * (V_COLUMNS * 4 + 8) +
+                                                   (HEED_MASKED ? 8 : 0));
+}
+
+/* ---- Merging ---- */
+
+/* A row of all teams, for one of the threads that merge it. */
+typedef struct merged {
+    u8 *o;      /* the thread's first columns; NULL: there is no such row */
+    float *lse; /* of a pair: where the LSE belongs */
+    u32 limit;  /* the first key that the row does not see, if that matters */
+} merged;
+
+/* The thread's row among those that the block merges. Threads that read at the same time have rows
+ * in different banks. */
+HEED_DEVICE u32 merged_row(void)
+{
+    u32 row = ptx_thread() / ROW_THREADS;
+    return ROW_THREADS >= 8 ? row : (row & ~3u) + (row & 1) * 2 + (row >> 1 & 1);
+}
+
+/* Its first quad; ROW_THREADS further is the next. */
+HEED_DEVICE u32 merged_quad(void)
+{
+    return ptx_thread() % ROW_THREADS;
+}
+
+/* The row, as args.cuh counts them. */
+HEED_DEVICE u32 merged_at(const place *at)
+{
+    return at->row - at->row_group * GROUP_ROWS + at->rank * LEFT_ROWS + merged_row();
+}
+
+HEED_DEVICE float *merged_lse(const heed_cuda_args *args, const place *at)
+{
+    return args->lse + lse_offset(args, at->head, merged_at(at));
+}
+
+HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged *m)
+{
+    u32 row = merged_at(at);
+    m->o = 0;
+    m->lse = 0;
+    m->limit = 0;
+    if (row >= rows_of(args, at))
+        return;
+    m->o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, row) + merged_quad() * 8;
+    if (PAIR > 1)
+        m->lse = merged_lse(args, at);
+    if (HEED_MASKED && CLEANED(at) > 0)
+        m->limit = batch_keys(args, at->batch, divide(row, args->group)).end;
+}
+
+/* Finds the weights of the teams' sums in the result, and the row's maximum and sum of weights. */
+HEED_DEVICE void weigh_teams(float counts[TEAMS], float *top, float *sum)
+{
+    heed_u32x2 left[TEAMS];
+    *top = NO_MAX;
+    *sum = 0.0f;
+    HEED_UNROLL
+    for (u32 k = 0; k < TEAMS; k++) {
+        left[k] = ptx_ld_shared_8(left_weights(k, merged_row()));
+        *top = ptx_max(*top, ptx_as_f32(left[k].v[0]));
+    }
+    HEED_UNROLL
+    for (u32 k = 0; k < TEAMS; k++) {
+        counts[k] = ptx_ex2(ptx_as_f32(left[k].v[0]) - *top);
+        *sum += counts[k] * ptx_as_f32(left[k].v[1]);
+    }
+    float factor = ptx_rcp(*sum);
+    HEED_UNROLL
+    for (u32 k = 0; k < TEAMS; k++)
+        counts[k] *= factor;
+}
+
+/* Does the row see a bad key, of those of this block or of the other one of a pair? */
+HEED_DEVICE int sees_bad(const merged *m)
+{
+    return HEED_MASKED && m->limit > 0 &&
+           (bad_key(BAD_AT) < m->limit || (PAIR > 1 && bad_key(OTHER_BAD_AT) < m->limit));
+}
+
+/* The teams' sums of a thread's columns: read all at once, and before weights are known,
+ * so that nothing waits for one after another. */
+typedef struct quads {
+    heed_u32x4 left[ROW_QUADS][TEAMS];
+} quads;
+
+HEED_DEVICE void take_quads(quads *all)
+{
+    HEED_UNROLL
+    for (u32 i = 0; i < ROW_QUADS; i++) {
+        u32 quad = i * ROW_THREADS + merged_quad();
+        if (quad >= QUADS)
+            continue;
+        HEED_UNROLL
+        for (u32 k = 0; k < TEAMS; k++)
+            all->left[i][k] = ptx_ld_shared_16(left_sums(k, merged_row()) + quad * 16);
+    }
+}
+
+/* Four columns of the row. */
+HEED_DEVICE void merge_quad(const float counts[TEAMS], const heed_u32x4 left[TEAMS], float o[4])
+{
+    HEED_UNROLL
+    for (u32 i = 0; i < 4; i++) {
+        o[i] = 0.0f;
+        HEED_UNROLL
+        for (u32 k = 0; k < TEAMS; k++)
+            o[i] += counts[k] * ptx_as_f32(left[k].v[i]);
+    }
+}
+
+/* Are rows made anew at the kernel's very end, and not by a call? So short rows without a mask take
+ * 2 % less time (the log says more). With one block a multiprocessor registers would spill. */
+#define ANEW_LAST (HEED_SCHEDULE == 3 && !HEED_MASKED)
+
+/* Makes rows of the warp's threads anew; @own is whether the thread's is to be. */
+HEED_DEVICE void remake_merged(const heed_cuda_mapped_args *m, int own)
+{
+    place at;
+    at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
+    at.row_group = 0;
+    find_place(m, &at, item_number(0));
+    ptx_griddepcontrol_wait(); /* others have, but this warp is to read tensors itself */
+    ptx_warp_barrier();        /* rows and LSEs have been stored */
+    HEED_NO_UNROLL
+    for (u32 thread = 0; thread < 32; thread += ROW_THREADS) {
+        u32 next = ptx_shfl_idx_u32(own ? merged_at(&at) + 1 : 0, (int)thread);
+        if (next > 0)
+            plain_make(&m->args, at.head, next - 1, at.batch, at.head_kv);
+    }
+}
+
+HEED_RARE void call_remake_merged(const heed_cuda_mapped_args *m, int own)
+{
+    remake_merged(m, own);
+}
+
+/* Merges the thread's part of its row; returns whether that is to be made anew. Its LSE comes last:
+ * nothing of O waits for where that is. */
+HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const merged *m)
+{
+    float counts[TEAMS], top, sum;
+    quads all;
+    take_quads(&all);
+    weigh_teams(counts, &top, &sum);
+    int bad = sees_bad(m);
+#if HEED_SINKS
+    bad |= is_given_up(sum, top, FAR_MAX);
+    float factor = add_sink(args, at->head, merged_at(at), &top, &sum);
+    HEED_UNROLL
+    for (u32 k = 0; k < TEAMS; k++)
+        counts[k] *= factor;
+#endif
+    HEED_UNROLL
+    for (u32 i = 0; i < ROW_QUADS; i++) {
+        u32 quad = i * ROW_THREADS + merged_quad();
+        heed_u32x2 x;
+        float o[4];
+        if (quad * 4 >= HEED_DIM_V)
+            continue;
+        merge_quad(counts, all.left[i], o);
+        x.v[0] = half_pack(o[0], o[1]);
+        x.v[1] = half_pack(o[2], o[3]);
+        if (m->o)
+            ptx_st_global_8(m->o + i * ROW_THREADS * 8, x);
+    }
+    if (m->o && args->lse && merged_quad() == 0)
+        ptx_st_global_f32(PAIR > 1 ? m->lse : merged_lse(args, at), (top + ptx_lg2(sum)) * LN_2);
+    return m->o && (bad || (!HEED_SINKS && is_given_up(sum, top, FAR_MAX)));
+}
+
+#endif /* HEED_WGMMA_MERGE_CUH */

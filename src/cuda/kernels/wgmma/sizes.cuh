@@ -1,0 +1,98 @@
+/*
+ * wgmma/sizes.cuh - constants of attn_wgmma.cu that follow from its knobs: threads, registers,
+ * fragments, and the layout of shared memory
+ */
+#ifndef HEED_WGMMA_SIZES_CUH
+#define HEED_WGMMA_SIZES_CUH
+
+#include "panels.cuh"
+
+/* Threads: HEED_ROW_GROUPS * HEED_KEY_GROUPS warpgroups that compute, then one that loads. */
+#define GROUP_ROWS 64
+#define GROUP_THREADS 128
+#define CONSUMERS (HEED_ROW_GROUPS * HEED_KEY_GROUPS)
+#define CONSUMER_THREADS (CONSUMERS * GROUP_THREADS)
+#define THREADS (CONSUMER_THREADS + GROUP_THREADS)
+#define BLOCK_ROWS (HEED_ROW_GROUPS * GROUP_ROWS)
+
+/* The warps of the last warpgroup: one of whose threads loads K, one of whose loads Q and V, and
+ * the first of two that clean. */
+#define K_WARP (CONSUMER_THREADS / 32)
+#define V_WARP (K_WARP + 1)
+#define CLEAN_WARP (K_WARP + 2)
+
+/* Blocks that a multiprocessor has room for; those that share an item, a cluster; and the teams of
+ * row groups that share its rows, HEED_KEY_GROUPS of them in a block. */
+#define RESIDENT (HEED_SCHEDULE >= 3 ? 2 : 1)
+#define PAIR (HEED_SCHEDULE == 4 ? 2 : 1)
+#define TEAMS (PAIR * HEED_KEY_GROUPS)
+#if defined HEED_SCHEDULE && HEED_SCHEDULE == 4
+#define ENTRY HEED_ENTRY_PAIR
+#else
+#define ENTRY HEED_ENTRY
+#endif
+
+/* Registers of a thread after the warpgroups have shared out those that the block began with, which
+ * are the same for all threads: 168, 128 or 96, or 80 where two blocks are to fit. Those that load
+ * need more where they clean, or look pages up. One group that computes has enough as it is. */
+#if defined HEED_PAGED && HEED_PAGED
+#define FEW_LEFT 1
+#else
+#define FEW_LEFT HEED_MASKED
+#endif
+#define LOADER_REGISTERS (CONSUMERS != 2 || RESIDENT > 1 ? 32 : FEW_LEFT ? 40 : 24)
+#define CONSUMER_REGISTERS \
+    (RESIDENT > 1 ? 104 : CONSUMERS == 2 ? (FEW_LEFT ? 232 : 240) : CONSUMERS == 3 ? 160 : 112)
+
+#define QK_PANELS ((HEED_DIM_QK + 63) / 64 * (64 / PANEL_COLUMNS))
+#define V_PANELS ((HEED_DIM_V + 63) / 64 * (64 / PANEL_COLUMNS))
+
+#define O_PANELS (QK_PANELS > V_PANELS ? QK_PANELS : V_PANELS)
+
+/* Columns of V that are computed: what the instruction has. */
+#define V_COLUMNS              \
+    (HEED_DIM_V <= 64    ? 64  \
+     : HEED_DIM_V <= 96  ? 96  \
+     : HEED_DIM_V <= 128 ? 128 \
+     : HEED_DIM_V <= 192 ? 192 \
+                         : 256)
+
+#define QK16 ((HEED_DIM_QK + 15) / 16) /* parts of 16 columns */
+#define ROWS16 1                       /* tiles of 16 rows per warp */
+#define WARP_ROWS 16
+#define KEYS8 (HEED_TILE_KEYS / 8)
+#define KEYS16 (HEED_TILE_KEYS / 16)
+#define V8 (V_COLUMNS / 8)
+
+/* Rows that a block merges of those that teams share, and what a team leaves of one: 32 bytes more
+ * than its sums, so that rows lie in different banks. Behind all those are maximum and sum of the
+ * weights of each. */
+#define LEFT_ROWS (BLOCK_ROWS / PAIR)
+#define LEFT_ROW (V_COLUMNS * 4 + 32)
+#define LEFT_BYTES (TEAMS == 1 ? 0 : TEAMS * LEFT_ROWS * (LEFT_ROW + 8))
+
+/* Shared memory: the stages of K and V, which later hold what teams leave; Q of each row group,
+ * which later holds O; the first bad key; barriers. Sums from another
+ * block may come while tiles are worked on, so it has a place of its own. */
+#define K_BYTES (HEED_TILE_KEYS * QK_PANELS * PANEL_ROW)
+#define V_BYTES (HEED_TILE_KEYS * V_PANELS * PANEL_ROW)
+#define STAGE_BYTES (K_BYTES + V_BYTES)
+#define STAGES_BYTES (HEED_STAGES * STAGE_BYTES)
+#define MERGE_BYTES (PAIR == 1 ? LEFT_BYTES : 0)
+#define Q_AT ((STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES + 1023) / 1024 * 1024)
+#define Q_BYTES (GROUP_ROWS * QK_PANELS * PANEL_ROW) /* of a row group */
+#define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
+#define Q_BUFFERS (HEED_SCHEDULE == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
+#define BAD_AT (Q_AT + Q_BUFFERS * HEED_ROW_GROUPS * Q_GROUP_BYTES)
+#define BAD_BYTES (HEED_MASKED ? 16 : 0)
+#define BARRIERS_AT (BAD_AT + BAD_BYTES)
+#define BARRIERS_BYTES 512
+#define LEFT_AT (PAIR == 1 ? 0 : BARRIERS_AT + BARRIERS_BYTES)
+#define OTHER_BAD_AT (LEFT_AT + LEFT_BYTES) /* of a pair's other block */
+#define SHARED_BYTES (BARRIERS_AT + BARRIERS_BYTES + (PAIR == 1 ? 0 : LEFT_BYTES + BAD_BYTES))
+
+#if HEED_TILE_KEYS % 16 != 0 || HEED_TILE_KEYS < 64 || HEED_TILE_KEYS > 256 || CONSUMERS > 4
+#error "HEED_TILE_KEYS must be a multiple of 16 from 64 to 256, and all groups 4 at most"
+#endif
+
+#endif /* HEED_WGMMA_SIZES_CUH */

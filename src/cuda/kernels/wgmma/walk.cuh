@@ -1,0 +1,493 @@
+/*
+ * wgmma/walk.cuh - the main loop of a consumer warpgroup of attn_wgmma.cu over its tiles of keys,
+ * in one of three orders
+ */
+#ifndef HEED_WGMMA_WALK_CUH
+#define HEED_WGMMA_WALK_CUH
+
+#include "wgmma/store.cuh"
+
+#if HEED_OWN_TILES == 2 && (HEED_KEY_GROUPS > 1 || !HEED_MASKED)
+#error "HEED_OWN_TILES 2 is for row groups, under a mask"
+#endif
+#if HEED_STAGES % HEED_KEY_GROUPS != 0 || \
+    (HEED_STEP_ORDER == 2 && HEED_STAGES < 2 * HEED_KEY_GROUPS)
+#error "HEED_STAGES must be a multiple of HEED_KEY_GROUPS, with HEED_STEP_ORDER 2 twice it or more"
+#endif
+#if HEED_SCHEDULE == 2 && HEED_KEY_GROUPS > 1
+#error "key groups need another HEED_SCHEDULE than 2"
+#endif
+#if (HEED_TURNS > 1 && HEED_ROW_GROUPS == 1) || (HEED_SCHEDULE == 4 && HEED_ROW_GROUPS > 1)
+#error "turns need several row groups, and pairs one"
+#endif
+
+/* Before the main loop of order 2: with two stages they are known where two steps are one after
+ * another in the code. Wider heads would spill. */
+#if HEED_STAGES == 2 && HEED_DIM_QK <= 128 && HEED_DIM_V <= 128 && HEED_ABLATE != ABLATE_UNROLLED
+#define HEED_STAGE_LOOP HEED_UNROLL_BY_TWO
+#else
+#define HEED_STAGE_LOOP HEED_MAIN_LOOP
+#endif
+
+/* All that a thread knows while it goes through the tiles. */
+typedef struct walk {
+    const heed_cuda_mapped_args *m;
+    place at;
+    u32 round;  /* of items */
+    u32 q;      /* its rows in shared memory, */
+    u32 rows;   /* and what describes them */
+    tile tile;  /* the next tile of the team, */
+    ring clean; /* and of V that needs a mask */
+    lane_rows own;
+    tile_rows ahead; /* those of the next tile: EARLY_ROWS */
+} walk;
+
+/* Its tile number j is the block's tile own_tile(at, j). */
+HEED_DEVICE u32 own_tile(const place *at, u32 j)
+{
+    return HEED_OWN_TILES == 2 ? at->passed + j : at->team + j * TEAMS;
+}
+
+/* How many of the block's first @count tiles are the team's. */
+HEED_DEVICE u32 own_count(const place *at, u32 count)
+{
+    u32 first = HEED_OWN_TILES == 2 ? at->passed : at->team;
+    return count > first ? (count - first + TEAMS - 1) / TEAMS : 0;
+}
+
+/* Up to which of the block's tiles its rows need a mask. */
+HEED_DEVICE u32 masked_end(const place *at)
+{
+    return HEED_OWN_TILES == 2 ? at->cut : at->masked;
+}
+
+/* Are registers so scarce that where a thread is, is found anew wherever it matters? */
+#define PLACED_ANEW (HEED_MODIFIES || HEED_HIDES)
+
+HEED_DEVICE void find_thread(place *at)
+{
+    u32 thread = ptx_thread_anew();
+    at->warp = thread / 32 % 4;
+    at->lane = thread % 32;
+}
+
+HEED_DEVICE place place_anew(const walk *w)
+{
+    place at = w->at;
+    if (PLACED_ANEW)
+        find_thread(&at);
+    return at;
+}
+
+/* The warp no longer reads what the barrier is about. */
+HEED_DEVICE void release(const walk *w, u32 barrier)
+{
+    if ((PLACED_ANEW ? ptx_thread_anew() % 32 : w->at.lane) == 0)
+        ptx_mbarrier_arrive(barrier);
+}
+
+HEED_DEVICE void wait_keys(const tile *of)
+{
+    ptx_mbarrier_wait(tile_barrier(of, K_FULL), of->at.parity);
+}
+
+/* Waits for the values of @from, and for their cleaning if the block needs a mask for them. */
+HEED_DEVICE void wait_values(walk *w, const tile *from, int cleaned)
+{
+    if (HEED_MASKED && !HEED_HIDES && cleaned) {
+        ptx_mbarrier_wait(stage_barrier(V_CLEAN, w->clean.stage), w->clean.parity);
+        ring_advance(&w->clean, HEED_KEY_GROUPS);
+    } else {
+        ptx_mbarrier_wait(tile_barrier(from, V_FULL), from->at.parity);
+    }
+}
+
+/* With HEED_OWN_TILES 2: is tile @j cleaned? Else those are that its rows need a mask for. */
+HEED_DEVICE int is_cleaned(const walk *w, u32 j)
+{
+    return own_tile(&w->at, j) < w->at.masked;
+}
+
+/* Once an item's first products are done, the copy of the last one's results is over, too. */
+HEED_DEVICE void release_last(const walk *w)
+{
+    if (HEED_SCHEDULE == 2 && w->round > 0)
+        release_o(&w->at, q_buffer(w->round - 1, w->at.row_group));
+}
+
+/* ---- Turns: row group r goes after r - 1, and the first one after the last; each key group, which
+ * may have another number of tiles, by itself ---- */
+
+HEED_DEVICE int turn_barrier(const place *at, u32 row_group)
+{
+    return (int)(TURN_BARRIER + at->key_group * HEED_ROW_GROUPS + row_group);
+}
+
+HEED_DEVICE void pass_turn(const place *at)
+{
+    u32 next = at->row_group + 1 < HEED_ROW_GROUPS ? at->row_group + 1 : 0;
+    ptx_barrier_named_arrive(turn_barrier(at, next), 2 * GROUP_THREADS);
+}
+
+HEED_DEVICE void take_turn(const place *at)
+{
+    ptx_barrier_named(turn_barrier(at, at->row_group), 2 * GROUP_THREADS);
+}
+
+/* ---- Steps ---- */
+
+/* Goes past the tiles that its rows do not see, which others wait for, and as many turns. */
+HEED_DEVICE void pass_tiles(walk *w)
+{
+#if HEED_OWN_TILES == 2
+    HEED_NO_UNROLL
+    for (u32 j = 0; j < w->at.passed; j++) {
+        wait_keys(&w->tile);
+        release(w, tile_barrier(&w->tile, K_EMPTY));
+        wait_values(w, &w->tile, j < w->at.masked);
+        release(w, tile_barrier(&w->tile, V_EMPTY));
+        tile_advance(&w->tile);
+        if (HEED_TURNS > 1 && (HEED_STEP_ORDER != 2 || j + 1 < w->at.tiles)) {
+            take_turn(&w->at);
+            pass_turn(&w->at);
+        }
+    }
+#else
+    (void)w;
+#endif
+}
+
+/* Finds the lane's rows, once for an item. */
+HEED_DEVICE void find_own_rows(walk *w)
+{
+    HEED_UNROLL
+    for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
+        find_lane_row(&w->m->args, &w->at, &w->own, i);
+}
+
+/* Are the rows of a tile found as soon as those of the one before are no longer needed, since they
+ * read elements, which are on their way meanwhile? Others are found when the scores are there, so
+ * that they need no registers before. */
+#if HEED_PAIRS && (HEED_MODIFIES || HEED_HIDES)
+#define EARLY_ROWS STEPS_READ_AHEAD
+#else
+#define EARLY_ROWS 0
+#endif
+
+#define READ_AHEAD ((HEED_PAIRS ? STEP_PAIRS : 0) | (EARLY_ROWS ? STEP_AHEAD : 0))
+
+/* Finds the lane's rows of tile @j; @masked: a mask may cut through it. */
+HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int masked)
+{
+    place at = place_anew(w);
+    HEED_UNROLL
+    for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
+        find_tile_row(&w->m->args, &at, &w->own, rows, i, tile_key(&at, own_tile(&at, j)), !masked,
+                      READ_AHEAD);
+}
+
+/* The same ahead of its scores. Of @tiles tiles those under a mask come first. */
+HEED_DEVICE void find_early_rows(walk *w, u32 j, u32 tiles, const int masked)
+{
+    if (EARLY_ROWS)
+        find_tile_rows(w, &w->ahead, j < tiles ? j : tiles - 1, masked);
+}
+
+/* The scores of tile @j, whose @rows are found, but for keys that a mask hides, */
+HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                              tile_rows *rows, const int masked)
+{
+    const int how = READ_AHEAD | (masked ? 0 : STEP_FAR | STEP_SEEN);
+    (void)how; /* without steps */
+    HEED_UNROLL
+    for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
+        ready_tile_row(&w->own, rows, i, how);
+    HEED_UNROLL
+    for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
+        modify_row(&w->m->args, &w->own, rows, s, bases, i, !masked, how);
+}
+
+/* the same once more, */
+HEED_DEVICE void modify_again(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
+                              const int masked)
+{
+    tile_rows rows;
+    find_tile_rows(w, &rows, j, masked);
+    modify_found(w, s, bases, &rows, masked);
+}
+
+/* or for the first time; the rows of the next one are found then. */
+HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
+                             u32 tiles, const int masked)
+{
+    if (!EARLY_ROWS) {
+        modify_again(w, s, bases, j, masked);
+        return;
+    }
+    modify_found(w, s, bases, &w->ahead, masked);
+    find_early_rows(w, j + 1, tiles, masked);
+}
+
+/* and without those. */
+HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
+{
+    place at = place_anew(w);
+    mask_scores(&w->m->args, &at, s, tile_key(&at, own_tile(&at, j)));
+}
+
+#if HEED_STEP_ORDER != 2
+
+/* How many keys' weights, in eights, are made before their values are started. */
+#define PART8 (HEED_STEP_ORDER == 1 ? 4 : KEYS8)
+
+#if HEED_STEP_ORDER == 1
+
+/* The weights of the tile's first keys. But with the first tile they are made before it is known
+ * whether the maxima will do, so that nothing waits for that: no lane asks others for it. */
+HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
+                             const tile_bases *bases, float scale, const int first,
+                             float sum[ROWS16][2])
+{
+    int lags = 1;
+    sum[0][0] = sum[0][1] = 0.0f;
+    if (!first) {
+        weigh(st, p, s, bases, scale, sum, 0, PART8);
+        lags = ptx_vote_any(max_lags(st, s, bases, scale));
+    }
+    if (!lags)
+        return;
+    float old[ROWS16][2];
+    if (find_max(st, s, bases, scale, old) && !first)
+        scale_sums(st, old);
+    sum[0][0] = sum[0][1] = 0.0f;
+    weigh(st, p, s, bases, scale, sum, 0, PART8);
+}
+
+#else
+
+/* The weights of all keys of the tile, with the maxima of the tiles before as long as they will do.
+ */
+HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
+                             const tile_bases *bases, float scale, int first, float sum[ROWS16][2])
+{
+    float none[ROWS16][2];
+    sum[0][0] = sum[0][1] = 0.0f;
+    if (first)
+        find_max(st, s, bases, scale, none);
+    weigh(st, p, s, bases, scale, sum, 0, PART8);
+    if (ptx_vote_any(!weights_fit(sum))) {
+        raise_max(st, s, bases, scale);
+        sum[0][0] = sum[0][1] = 0.0f;
+        weigh(st, p, s, bases, scale, sum, 0, PART8);
+    }
+}
+
+#endif
+
+/* Makes the other weights beside the products of those before. */
+HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4],
+                              const tile_bases *bases, float scale, float sum[ROWS16][2],
+                              const tile *of)
+{
+    HEED_UNROLL
+    for (int nt = PART8; nt < KEYS8; nt += PART8) {
+        int end = nt + PART8 < KEYS8 ? nt + PART8 : KEYS8;
+        weigh(st, p, s, bases, scale, sum, nt, end);
+        ptx_wgmma_fence();
+        start_values(st, p, of, nt, end);
+    }
+}
+
+HEED_DEVICE void step(walk *w, state *st, u32 j, u32 tiles, const int masked, const int first)
+{
+    float s[ROWS16][KEYS8][4], sum[ROWS16][2], scale = w->m->args.scale;
+    weights p;
+    tile_bases bases;
+    tile here = w->tile;
+    tile_advance(&w->tile);
+    wait_keys(&here);
+    if (HEED_TURNS == 2)
+        take_turn(&w->at);
+    ptx_wgmma_fence();
+    start_scores(s, w->rows, &here);
+    ptx_wgmma_wait(0);
+    scores_done(s);
+    release(w, tile_barrier(&here, K_EMPTY));
+    if (HEED_TURNS == 2)
+        pass_turn(&w->at);
+    modify_tile(w, s, &bases, j, tiles, masked);
+    if (masked)
+        mask_tile(w, s, j);
+    if (HEED_TURNS == 3)
+        take_turn(&w->at);
+    weigh_first(st, &p, s, &bases, scale, first, sum);
+    if (HEED_TURNS == 3)
+        pass_turn(&w->at);
+    wait_values(w, &here, HEED_OWN_TILES == 1 ? masked : is_cleaned(w, j));
+    ptx_wgmma_fence();
+    start_values(st, &p, &here, 0, PART8);
+    weigh_others(st, &p, s, &bases, scale, sum, &here);
+    add_sums(st, sum);
+    ptx_wgmma_wait(0);
+    values_done(st);
+    release(w, tile_barrier(&here, V_EMPTY));
+}
+
+HEED_DEVICE void walk_tiles(walk *w, state *st)
+{
+    u32 masked = own_count(&w->at, masked_end(&w->at)), tiles = own_count(&w->at, w->at.tiles),
+        j = 0;
+    if (tiles > 0)
+        find_early_rows(w, 0, tiles, 1);
+    pass_tiles(w);
+    release_last(w);
+    if (HEED_STEP_ORDER == 1) {
+        if (tiles == 0)
+            return;
+        step(w, st, j++, tiles, masked > 0, 1);
+    }
+    HEED_NO_UNROLL
+    for (; j < masked; j++)
+        step(w, st, j, tiles, 1, HEED_STEP_ORDER != 1 && j == 0);
+    HEED_MAIN_LOOP
+    for (; j < tiles; j++)
+        step(w, st, j, tiles, 0, HEED_STEP_ORDER != 1 && j == 0);
+}
+
+#else
+
+/* Waits for the next tile of K after tile @j, if there is one. */
+HEED_DEVICE void wait_next_scores(const walk *w, u32 j, u32 tiles)
+{
+    tile next = w->tile;
+    tile_advance(&next);
+    if (j + 1 < tiles)
+        wait_keys(&next);
+}
+
+/* The first tile's weights. */
+HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
+{
+    float s[ROWS16][KEYS8][4], none[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
+    tile_bases bases;
+    wait_keys(&w->tile);
+    ptx_wgmma_fence();
+    start_scores(s, w->rows, &w->tile);
+    ptx_wgmma_wait(0);
+    scores_done(s);
+    release(w, tile_barrier(&w->tile, K_EMPTY));
+    modify_tile(w, s, &bases, 0, tiles, 1);
+    if (masked_end(&w->at) > own_tile(&w->at, 0))
+        mask_tile(w, s, 0);
+    find_max(st, s, &bases, scale, none);
+    sum[0][0] = sum[0][1] = 0.0f;
+    weigh(st, p, s, &bases, scale, sum, 0, KEYS8);
+    add_sums(st, sum);
+    wait_next_scores(w, 0, tiles);
+}
+
+/* The tile's weights take the place of its scores, with the maxima of the tiles before as long as
+ * they will do; else scores are made once more. Were maxima raised, from @old? K of the tile is
+ * read no more. */
+HEED_DEVICE int weigh_tile(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                           const tile *here, u32 j, const int masked, float old[ROWS16][2],
+                           float sum[ROWS16][2])
+{
+    float scale = w->m->args.scale;
+    int raised = 0;
+    exponentiate_all(st, s, bases, scale, sum);
+    if (ptx_vote_any(!weights_fit(sum))) {
+        place at = place_anew(w);
+        remake_scores(&at, s, w->q, k_tile(here->at));
+        modify_again(w, s, bases, j, masked);
+        if (masked)
+            mask_tile(w, s, j);
+        raised = find_max(st, s, bases, scale, old);
+        exponentiate_all(st, s, bases, scale, sum);
+    }
+    release(w, tile_barrier(here, K_EMPTY));
+    return raised;
+}
+
+/* Starts the values of the tile before, whose weights are in @p, beside the scores of tile @j of
+ * @tiles; ends with the weights of that. @masked: is it to be masked? @cleaned_before: was
+ * V of the one before? K of the tile is there, and that of the next one is waited for before the
+ * values are: the branches of that wait keep the compiler from waiting for the values before the
+ * exponentials. */
+HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const int masked,
+                      int cleaned_before)
+{
+    float s[ROWS16][KEYS8][4], old[ROWS16][2], sum[ROWS16][2];
+    tile_bases bases;
+    tile before = w->tile;
+    tile_advance(&w->tile);
+    tile here = w->tile;
+    if (HEED_TURNS == 2)
+        take_turn(&w->at);
+    ptx_wgmma_fence();
+    start_scores(s, w->rows, &here);
+    wait_values(w, &before, cleaned_before);
+    ptx_wgmma_fence();
+    start_values(st, p, &before, 0, KEYS8);
+    if (HEED_TURNS == 2)
+        pass_turn(&w->at);
+    ptx_wgmma_wait(1);
+    scores_done(s);
+    modify_tile(w, s, &bases, j, tiles, masked);
+    if (masked)
+        mask_tile(w, s, j);
+    if (HEED_TURNS == 3)
+        take_turn(&w->at);
+    int raised = weigh_tile(w, st, s, &bases, &here, j, masked, old, sum);
+    if (HEED_TURNS == 3)
+        pass_turn(&w->at);
+    wait_next_scores(w, j, tiles);
+    ptx_wgmma_wait(0);
+    values_done(st);
+    scores_done(s);
+    release(w, tile_barrier(&before, V_EMPTY));
+    if (raised)
+        scale_sums(st, old);
+    add_sums(st, sum);
+    take_weights(p, s);
+}
+
+/* Adds the values of the last tile. */
+HEED_DEVICE void last_step(walk *w, state *st, weights *p, int cleaned)
+{
+    wait_values(w, &w->tile, cleaned);
+    ptx_wgmma_fence();
+    start_values(st, p, &w->tile, 0, KEYS8);
+    ptx_wgmma_wait(0);
+    values_done(st);
+    release(w, tile_barrier(&w->tile, V_EMPTY));
+    tile_advance(&w->tile);
+}
+
+HEED_DEVICE void walk_tiles(walk *w, state *st)
+{
+    u32 masked = own_count(&w->at, masked_end(&w->at)), tiles = own_count(&w->at, w->at.tiles),
+        j = 1;
+    weights p;
+    if (tiles > 0)
+        find_early_rows(w, 0, tiles, 1);
+    pass_tiles(w);
+    if (tiles > 0)
+        first_step(w, st, &p, tiles);
+    release_last(w);
+    if (tiles == 0)
+        return;
+    HEED_NO_UNROLL
+    for (; j < masked; j++)
+        step(w, st, &p, j, tiles, 1, 1);
+    if (j < tiles && masked > 0)
+        step(w, st, &p, j++, tiles, 0, 1);
+    HEED_STAGE_LOOP
+    for (; j < tiles; j++)
+        step(w, st, &p, j, tiles, 0, HEED_OWN_TILES == 2 && is_cleaned(w, j - 1));
+    last_step(w, st, &p, HEED_OWN_TILES == 1 ? masked == tiles : is_cleaned(w, tiles - 1));
+}
+
+#endif
+
+#endif /* HEED_WGMMA_WALK_CUH */
