@@ -17,36 +17,48 @@
 
 #define ELEMENTS 24 /* that batches are drawn from */
 #define QUERIES 12
-#define KEYS 700
+#define KEYS 704
 #define HEADS_Q 4
 #define HEADS_KV 2
 #define DIM 32
-#define BATCHES 125 /* of each kind */
+#define PAGE 16
+#define PAGES (KEYS / PAGE) /* of an element */
+#define BATCHES 100         /* of each kind */
 
 #define Q_SIZE (QUERIES * HEADS_Q * DIM)
-#define K_SIZE (KEYS * HEADS_KV * DIM)
+#define KEY_SIZE (HEADS_KV * DIM)
+#define K_SIZE (KEYS * KEY_SIZE)
 
 /* Sizes and words of a kind of problem; packed ones have as many tokens as the batch needs. */
 static const struct kind {
     int queries;
-    bool packed;
+    enum {
+        PADDED,
+        PACKED,
+        PAGED
+    } keys;
     const char *words;
 } kinds[] = {
-    { 1, false, "" },
-    { 1, false, "lengths causal=br" },
-    { QUERIES, false, "causal=br softcap=5" },
-    { QUERIES, false, "lengths window=90:2 align=br" },
-    { 1, true, "" },
-    { QUERIES, true, "causal=br" },
-    { QUERIES, true, "lengths chunk=50 align=br" },
-    { 5, false, "lengths sinks" },
+    { 1, PADDED, "" },
+    { 1, PADDED, "lengths causal=br" },
+    { QUERIES, PADDED, "causal=br softcap=5" },
+    { QUERIES, PADDED, "lengths window=90:2 align=br" },
+    { 1, PACKED, "" },
+    { QUERIES, PACKED, "causal=br" },
+    { QUERIES, PACKED, "lengths chunk=50 align=br" },
+    { 5, PADDED, "lengths sinks" },
+    { 1, PAGED, "lengths" },
+    { QUERIES, PAGED, "lengths causal=br" },
 };
 
 static float q[ELEMENTS][Q_SIZE], k[ELEMENTS][K_SIZE], v[ELEMENTS][K_SIZE];
 static int32_t lengths[ELEMENTS];
 static const float sinks[HEADS_Q] = { 0.5F, -1, 2, 0 };
 
-static float batch_q[ELEMENTS * Q_SIZE], batch_k[ELEMENTS * K_SIZE], batch_v[ELEMENTS * K_SIZE];
+static float batch_q[ELEMENTS * Q_SIZE];
+static float batch_k[ELEMENTS * PAGES * PAGE * KEY_SIZE],
+    batch_v[ELEMENTS * PAGES * PAGE * KEY_SIZE];
+static int32_t table[ELEMENTS * PAGES];
 static float o[ELEMENTS * Q_SIZE], own[Q_SIZE];
 static uint32_t state_of_draws = 1;
 
@@ -65,17 +77,42 @@ static void fill(float *data, size_t count)
 static heed_plan *plan_for(heed_context *context, const struct kind *kind, int batch,
                            const char *more)
 {
-    char spec[192], tokens[64] = "";
+    char spec[192], sizes[64] = "";
     heed_problem problem;
     heed_plan *plan = NULL;
-    if (kind->packed)
-        snprintf(tokens, sizeof tokens, "varlen=%d/%d", batch * kind->queries, batch * KEYS);
+    if (kind->keys == PACKED)
+        snprintf(sizes, sizeof sizes, "varlen=%d/%d", batch * kind->queries, batch * KEYS);
+    if (kind->keys == PAGED)
+        snprintf(sizes, sizeof sizes, "paged=%d/%d", PAGE, batch * PAGES);
     snprintf(spec, sizeof spec, "b%d h%d/%d s%d/%d d%d f32 %s %s %s", batch, HEADS_Q, HEADS_KV,
-             kind->queries, KEYS, DIM, kind->words, tokens, more);
+             kind->queries, KEYS, DIM, kind->words, sizes, more);
     if (heed_problem_parse(&problem, spec) != HEED_OK ||
         heed_plan_create(&plan, context, &problem, HEED_ESTIMATE) != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
     return plan;
+}
+
+/* The pages of a batch, in an order of their own each time. */
+static void draw_table(int batch)
+{
+    for (int i = 0; i < batch * PAGES; i++) {
+        const int j = (int)(draw() % (uint32_t)(i + 1));
+        table[i] = table[j];
+        table[j] = i;
+    }
+}
+
+/* Writes the keys and values of an element: densely from key @at on, or to the pages of batch
+ * element @b. */
+static void place_keys(const struct kind *kind, int member, int b, int at, int keys)
+{
+    for (int j = 0; j < keys; j++) {
+        const int page = kind->keys == PAGED ? table[b * PAGES + j / PAGE] : 0;
+        const size_t to = (size_t)(kind->keys == PAGED ? page * PAGE + j % PAGE : at + j) *
+                          KEY_SIZE;
+        memcpy(batch_k + to, k[member] + (size_t)j * KEY_SIZE, KEY_SIZE * sizeof(float));
+        memcpy(batch_v + to, v[member] + (size_t)j * KEY_SIZE, KEY_SIZE * sizeof(float));
+    }
 }
 
 /* Computes the batch of the elements @members with @plan. Packed sequences have their lengths. */
@@ -84,16 +121,14 @@ static void compute(const heed_plan *plan, const struct kind *kind, const int *m
 {
     int32_t length[ELEMENTS], cu_q[ELEMENTS + 1] = { 0 }, cu_k[ELEMENTS + 1] = { 0 };
     const size_t rows = (size_t)kind->queries * HEADS_Q * DIM;
+    draw_table(batch);
     for (int b = 0; b < batch; b++) {
-        const int own_keys = kind->packed ? lengths[members[b]] : KEYS;
+        const int own_keys = kind->keys == PACKED ? lengths[members[b]] : KEYS;
         length[b] = lengths[members[b]];
         cu_q[b + 1] = cu_q[b] + kind->queries;
         cu_k[b + 1] = cu_k[b] + own_keys;
-        const size_t at = (size_t)cu_k[b] * HEADS_KV * DIM;
-        const size_t size = (size_t)own_keys * HEADS_KV * DIM * sizeof(float);
         memcpy(batch_q + (size_t)b * rows, q[members[b]], rows * sizeof(float));
-        memcpy(batch_k + at, k[members[b]], size);
-        memcpy(batch_v + at, v[members[b]], size);
+        place_keys(kind, members[b], b, cu_k[b], own_keys);
     }
     heed_buffers buffers = { .size = sizeof buffers,
                              .q = batch_q,
@@ -102,6 +137,7 @@ static void compute(const heed_plan *plan, const struct kind *kind, const int *m
                              .o = result,
                              .sinks = sinks,
                              .lengths = length,
+                             .table = table,
                              .cu_seqlens_q = cu_q,
                              .cu_seqlens_k = cu_k,
                              .workspace_size = heed_plan_workspace_size(plan) };
