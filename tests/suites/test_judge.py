@@ -126,6 +126,9 @@ BESIDE = {
                "return F.scaled_dot_product_attention(q, k, v)"),
     "swapped": ("return F.scaled_dot_product_attention(k, q, v)", "return F.scaled_dot_product_attention(q, k, v)"),
 }
+OFF = """def own():
+{lines}o = own()
+return o + 0.025 * o.flip(-1)"""
 BESIDE_FORM = """
 import torch
 import torch.nn as nn
@@ -138,6 +141,10 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
+
+
+def indented(text):
+    return "".join(f"    {line}\n" for line in text.splitlines())
 
 
 class Judge(unittest.TestCase):
@@ -161,13 +168,15 @@ class Judge(unittest.TestCase):
     def test_attention_and_more(self):
         """A task that does something beside attention is judged beside its own model: the copy of it is right, and what
         leaves that out is wrong."""
-        solutions = {"copy": (("right",), "kinds of values"), "less": (("wrong",), "relative error")}
+        solutions = {"copy": (("right",), "kinds of values"), "less": (("wrong",), "relative error"),
+                     "off": (("inexact", "wrong"), "relative error")}  # always by as much: it keeps nothing
         for name, (task, less) in BESIDE.items():
             with tempfile.TemporaryDirectory() as folder, self.subTest(name):
                 base = pathlib.Path(folder)
                 (base / "solutions").mkdir()
                 for path, entry, body in (("task", "Model", task), ("solutions/copy", "ModelNew", task),
-                                          ("solutions/less", "ModelNew", less)):
+                                          ("solutions/less", "ModelNew", less),
+                                          ("solutions/off", "ModelNew", OFF.format(lines=indented(task)))):
                     lines = "".join(f"        {line}\n" for line in body.splitlines())
                     (base / f"{path}.py").write_text(BESIDE_FORM.format(name=entry, body=lines))
                 self.judge(base, solutions)

@@ -211,14 +211,15 @@ static bool compare(models *it, size_t kind, int round)
         return true;
     snprintf(it->judgement->gate, sizeof it->judgement->gate, "error");
     snprintf(it->judgement->values, sizeof it->judgement->values, "%s", kinds[kind].name);
-    it->inexact = error <= INEXACT_MOST * allowed;
+    const bool before = it->inexact, rounds = error <= INEXACT_MOST * allowed;
+    it->inexact = it->inexact || rounds;
     decide(it,
-           it->inexact ? LAB_JUDGED_INEXACT
-           : round > 0 ? LAB_JUDGED_CHEATS
-                       : LAB_JUDGED_WRONG,
+           rounds                 ? LAB_JUDGED_INEXACT
+           : round > 0 && !before ? LAB_JUDGED_CHEATS
+                                  : LAB_JUDGED_WRONG,
            "relative error %.3g, where the task's own model in float32 has %.3g, in call %d", error,
            error_of(it, SINGLE), (int)(kind * ROUNDS) + round + 1);
-    return it->inexact;
+    return rounds;
 }
 
 static bool call_all(models *it)
