@@ -256,6 +256,7 @@ class Attention:
             return fresh(shape, "a product", a.dtype)
         frame, versions = scope.frame if scope else None, (a.storage.version, b.storage.version)
         logits = Logits(like(a, fact=a.fact), like(b, fact=b.fact), nodes, frame, versions=versions)
+        logits.rounded = BITS.get(a.dtype, 0) < BITS["f32"]  # products are stored in the type of the queries
         self.book.products[logits.root] = ("linear map" if len(b.shape) == 2 else "product", operations)
         return fresh(shape, "a product of two tensors", a.dtype, logits)
 

@@ -37,7 +37,7 @@ class Logits:
     floor: float = 0.0  # the most that a hidden logit has, where the product is 0
     offset: float = 0.0  # number that was added to all
     shifted: bool = False  # another number was added to each row, which a softmax does not see
-    rounded: bool = False  # to fewer bits than those of the queries
+    rounded: bool = False  # to fewer bits than those of float32, or of the queries
     changed: List[str] = field(default_factory=list)  # what else became of them, in words
     root: Any = field(default_factory=object)  # one for each product
     versions: Tuple[int, int] = (0, 0)  # of the elements of q and k when they were multiplied

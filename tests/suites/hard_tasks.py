@@ -188,14 +188,6 @@ WHOLE = {
     "mask_then_shift": (
         "w = (q @ k.mT).masked_fill(torch.ones(16,16).triu(1) == 1, -1e5); w = w - w.amax(-1, "
         "keepdim=True); return w.softmax(-1) @ v"),
-    "softmax_f32_of_half": given("w = (q @ k.mT / 8**0.5).float().softmax(-1).to(q.dtype); return w @ v", inputs=(
-        "torch.randn(2,4,16,8).bfloat16(), torch.randn(2,4,16,8).bfloat16(), "
-        "torch.randn(2,4,16,8).bfloat16()")),
-    "softmax_f32_kw": given(
-        "w = F.softmax(q @ k.mT / 8**0.5, dim=-1, dtype=torch.float32).to(q.dtype); return w @ v",
-        inputs=(
-        "torch.randn(2,4,16,8).bfloat16(), torch.randn(2,4,16,8).bfloat16(), "
-        "torch.randn(2,4,16,8).bfloat16()")),
     "inv_bool": "m = ~torch.ones(16,16, dtype=torch.bool).triu(1); return sdpa(q,k,v,attn_mask=m)",
     "tril_of_zero": "m = torch.zeros(16,16).tril(); return sdpa(q,k,v,attn_mask=m)",
     "neg_scale_mask": (
@@ -459,6 +451,14 @@ ATTENTION = {
         "!setattr(self, 's', 0.3); q, k, v = x; return torch.softmax(q @ k.mT * self.s, -1) @ v",
         init="self.s = 0.1"),
     "reassign_attr": "self.z = q; w = self.z @ k.mT; self.z = v; return w.softmax(-1) @ v",
+    "softmax_f32_of_half": given("w = (q @ k.mT / 8**0.5).float().softmax(-1).to(q.dtype); return w @ v", inputs=(
+        "torch.randn(2,4,16,8).bfloat16(), torch.randn(2,4,16,8).bfloat16(), "
+        "torch.randn(2,4,16,8).bfloat16()")),
+    "softmax_f32_kw": given(
+        "w = F.softmax(q @ k.mT / 8**0.5, dim=-1, dtype=torch.float32).to(q.dtype); return w @ v",
+        inputs=(
+        "torch.randn(2,4,16,8).bfloat16(), torch.randn(2,4,16,8).bfloat16(), "
+        "torch.randn(2,4,16,8).bfloat16()")),
 }
 
 #: Attention for which there is no problem.

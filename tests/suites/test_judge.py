@@ -192,6 +192,16 @@ class Judge(unittest.TestCase):
                 (base / f"{path}.py").write_text(text.format(name=name, body=body))
             self.judge(base, {"copy": (("not",), "it draws random numbers")}, status=0)
 
+    def test_task_that_writes(self):
+        """A model that writes to its inputs is no measure either: a copy of it would be called cheating."""
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder)
+            (base / "solutions").mkdir()
+            body = "        q += 1\n        return F.scaled_dot_product_attention(q, k, v)\n"
+            for path, name in (("task", "Model"), ("solutions/copy", "ModelNew")):
+                (base / f"{path}.py").write_text(BESIDE_FORM.format(name=name, body=body))
+            self.judge(base, {"copy": (("not",), "own model writes to its inputs")}, status=0)
+
     def test_models(self):
         with tempfile.TemporaryDirectory() as folder:
             base = pathlib.Path(folder)

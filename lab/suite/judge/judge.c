@@ -20,6 +20,8 @@
 #define INEXACT_MOST 16384.0
 
 #define ROUNDS 9
+#define ATTEMPTS \
+    3 /* at times that look as if only seen tensors were fast: a busy machine does that */
 #define ROWS_WORK ((int64_t)1 << 22)
 #define ROWS_LEAST 8
 
@@ -228,20 +230,36 @@ static void compare_times(judge *it)
                it->judgement->fresh * 1e3);
 }
 
-static heed_status time_it(judge *it)
+/* Times calls on new values, from the number @first on. False if that decided. */
+static bool time_rounds(judge *it, int first, heed_status *status)
 {
     double seconds = 0;
-    heed_status status = HEED_OK;
-    for (int i = 0; i < ROUNDS; i++) {
-        if (!time_once(it, i, &seconds, &status))
-            return status;
+    for (int i = first; i < first + ROUNDS; i++) {
+        if (!time_once(it, i, &seconds, status))
+            return false;
         if (i == 0 || seconds < it->judgement->fresh)
             it->judgement->fresh = seconds;
     }
-    if (lab_times_repeat(it->box, &it->judgement->claimed, &it->judgement->repeated))
+    return true;
+}
+
+static heed_status time_it(judge *it)
+{
+    const lab_judgement before = *it->judgement;
+    heed_status status = HEED_OK;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        it->judgement->judged = before.judged;
+        memcpy(it->judgement->evidence, before.evidence, sizeof before.evidence);
+        if (!time_rounds(it, i * ROUNDS, &status))
+            return status;
+        if (!lab_times_repeat(it->box, &it->judgement->claimed, &it->judgement->repeated)) {
+            decide_failed(it, lab_box_outcome(it->box));
+            return HEED_OK;
+        }
         compare_times(it);
-    else
-        decide_failed(it, lab_box_outcome(it->box));
+        if (it->judgement->judged != LAB_JUDGED_MEASURED)
+            break;
+    }
     return HEED_OK;
 }
 
