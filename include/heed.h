@@ -384,8 +384,9 @@ typedef struct heed_problem {
     int64_t prefix; /* keys that all batch elements have in common, in pages a multiple of page; 0:
                        none. At most seq_k less the keys behind it: 1, or append, or under a causal
                        mask seq_q if that is more. Not with packed keys, a mask that is aligned top
-                       left, windows, chunks, bias, ALiBi, starts, shown, expressions, or invariant
-                     */
+                       left, windows, chunks, bias, ALiBi, starts, shown, expressions, or invariant.
+                       Where queries are not equally far apart, neither K nor V may repeat along
+                       both seq and heads */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
