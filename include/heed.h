@@ -301,10 +301,12 @@ typedef enum heed_data {
 /* An operand: a further input, which changes logits or hides keys. Zeroed, there is none. */
 typedef struct heed_operand {
     heed_data type;
-    unsigned along; /* of HEED_ALONG_... */
-    heed_strides
-        strides; /* in elements, of batch, query and head; the last dimension that it has
-                    is contiguous. All zero: dense, in the order [batch, head, query, key] */
+    unsigned along;       /* of HEED_ALONG_... */
+    heed_strides strides; /* in elements, of batch, query and head. All zero: dense, in the order
+                             [batch, head, query, key]. Else the last dimension that it has is
+                             contiguous: the head stride of slopes and sinks and the query stride
+                             of starts are 1; lengths alone may have gaps. A stride of 0 repeats,
+                             but the batch stride of lengths and of a table is 1 or more */
 } heed_operand;
 
 /* An array that expressions read, dense, its last index contiguous. */
