@@ -772,8 +772,8 @@ typedef struct heed_buffers {
  * reaches, and what overlaps, is the caller's responsibility. Lengths, cumulative lengths and
  * numbers of pages are checked on a CPU, and the first one that is out of range is named. On a CUDA
  * device they are the caller's responsibility too, but where the environment of
- * heed_context_create() has HEED_CHECK=1: then each execution waits for the device and reads them.
- * That is no use while a stream is captured.
+ * heed_context_create() has HEED_CHECK=1: then each execution, and each launch of a heed_graph,
+ * waits for the device and reads them; an execution that a stream captures does not.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a pointer that is NULL, misaligned or not memory that the
  * device can reach, or a workspace that is too small: nothing was written then; HEED_ERR_DEVICE if
@@ -782,7 +782,7 @@ typedef struct heed_buffers {
 HEED_API heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers);
 
 /* An execution as a CUDA graph, for a program that has no graph of its own: launching it is one
- * call of the driver and checks nothing. */
+ * call of the driver and, without HEED_CHECK=1, checks nothing. */
 typedef struct heed_graph heed_graph;
 
 /* heed_graph_create() captures one execution of @plan, a CUDA device's, with @buffers, whose stream
