@@ -33,7 +33,8 @@
  *  - Packed sequences (varlen) lie one after another in memory, without padding: where queries are
  *    packed, Q and O are [tokens_q, heads_q, dim] and sequence b, in the place of a batch element,
  *    has the rows from cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1, none or up to seq_q of them; K
- *    and V likewise, where keys are. Rows behind the last sequence are neither read nor written.
+ *    and V likewise, where keys are. Rows behind the last sequence are not written, nor is
+ *    anything made of what they hold; with a prefix those of Q are read.
  *    Bottom right is then p = i + the sequence's keys - its queries. The number of a query or key,
  *    for masks, operands and expressions, is that within its sequence. (FlashAttention's varlen
  *    functions; the LSE is [heads_q, tokens_q], as theirs.)
