@@ -72,7 +72,7 @@ heed_status heed_graph_create(heed_graph **graph, const heed_plan *plan,
     return status;
 }
 
-/* What heed_execute() checks of an execution that is not captured. */
+/* Checks the numbers that heed_execute() checks where no stream is captured. */
 static heed_status check_launch(heed_graph *graph, void *stream)
 {
     graph->buffers.stream = stream;

@@ -21,7 +21,7 @@
 #define APPENDING "b2 h4 s1/256 d64 f16 lengths causal=br append=2"
 #define PREFIXED "b2 h4 s1/256 d64 f16 lengths causal=br prefix=128 paged=64/8"
 
-/* What the device has in its memory. */
+/* Operands in the memory of the device. */
 typedef struct numbers {
     int32_t lengths[2], table[8], cu[3];
 } numbers;
