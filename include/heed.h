@@ -33,7 +33,8 @@
  *  - Packed sequences (varlen) lie one after another in memory, without padding: where queries are
  *    packed, Q and O are [tokens_q, heads_q, dim] and sequence b, in the place of a batch element,
  *    has the rows from cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1, none or up to seq_q of them; K
- *    and V likewise, where keys are. Rows behind the last sequence are neither read nor written.
+ *    and V likewise, where keys are. Rows behind the last sequence are not written, nor is
+ *    anything made of what they hold; with a prefix those of Q are read.
  *    Bottom right is then p = i + the sequence's keys - its queries. The number of a query or key,
  *    for masks, operands and expressions, is that within its sequence. (FlashAttention's varlen
  *    functions; the LSE is [heads_q, tokens_q], as theirs.)
@@ -301,10 +302,12 @@ typedef enum heed_data {
 /* An operand: a further input, which changes logits or hides keys. Zeroed, there is none. */
 typedef struct heed_operand {
     heed_data type;
-    unsigned along; /* of HEED_ALONG_... */
-    heed_strides
-        strides; /* in elements, of batch, query and head; the last dimension that it has
-                    is contiguous. All zero: dense, in the order [batch, head, query, key] */
+    unsigned along;       /* of HEED_ALONG_... */
+    heed_strides strides; /* in elements, of batch, query and head. All zero: dense, in the order
+                             [batch, head, query, key]. Else the last dimension that it has is
+                             contiguous: the head stride of slopes and sinks and the query stride
+                             of starts are 1; lengths alone may have gaps. A stride of 0 repeats,
+                             but the batch stride of lengths and of a table is 1 or more */
 } heed_operand;
 
 /* An array that expressions read, dense, its last index contiguous. */
@@ -384,8 +387,9 @@ typedef struct heed_problem {
     int64_t prefix; /* keys that all batch elements have in common, in pages a multiple of page; 0:
                        none. At most seq_k less the keys behind it: 1, or append, or under a causal
                        mask seq_q if that is more. Not with packed keys, a mask that is aligned top
-                       left, windows, chunks, bias, ALiBi, starts, shown, expressions, or invariant
-                     */
+                       left, windows, chunks, bias, ALiBi, starts, shown, expressions, or invariant.
+                       Where queries are not equally far apart, neither K nor V may repeat along
+                       both seq and heads */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -769,8 +773,8 @@ typedef struct heed_buffers {
  * reaches, and what overlaps, is the caller's responsibility. Lengths, cumulative lengths and
  * numbers of pages are checked on a CPU, and the first one that is out of range is named. On a CUDA
  * device they are the caller's responsibility too, but where the environment of
- * heed_context_create() has HEED_CHECK=1: then each execution waits for the device and reads them.
- * That is no use while a stream is captured.
+ * heed_context_create() has HEED_CHECK=1: then each execution, and each launch of a heed_graph,
+ * waits for the device and reads them; an execution that a stream captures does not.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a pointer that is NULL, misaligned or not memory that the
  * device can reach, or a workspace that is too small: nothing was written then; HEED_ERR_DEVICE if
@@ -779,7 +783,7 @@ typedef struct heed_buffers {
 HEED_API heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers);
 
 /* An execution as a CUDA graph, for a program that has no graph of its own: launching it is one
- * call of the driver and checks nothing. */
+ * call of the driver and, without HEED_CHECK=1, checks nothing. */
 typedef struct heed_graph heed_graph;
 
 /* heed_graph_create() captures one execution of @plan, a CUDA device's, with @buffers, whose stream

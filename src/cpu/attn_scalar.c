@@ -308,6 +308,7 @@ const heed_cpu_code ROW_CODE = {
 const heed_algorithm heed_algorithm_row = {
     .knobs = { { 's', "SPLITS", { 1, 2, 4, 8, 16, 32, 64 } } },
     .modifies = true,
+    .legal = heed_cpu_legal,
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

@@ -34,7 +34,8 @@ typedef struct heed_job {
     heed_cut cut;
     int64_t group;               /* query heads per key/value head */
     int64_t rows;                /* seq_q * group, the most of a batch element */
-    int64_t blocks;              /* blocks of rows per key/value head */
+    int64_t blocks;              /* blocks of rows per key/value head, the most likewise */
+    int64_t places;              /* of the blocks of all batch elements per key/value head */
     int64_t element;             /* bytes of one */
     bool masked;                 /* some query does not see all keys */
     const heed_modify *modify;   /* what happens to logits; NULL: nothing */
@@ -50,7 +51,7 @@ typedef struct heed_job {
     const void *cu_q, *cu_k;     /* cumulative lengths of packed sequences; NULL: none are */
     const int32_t *table;        /* pages of keys; NULL: they lie together */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
-                       sum */
+                       sum; of packed queries [heads_kv][tokens_q * group][splits][dim_v + 2] */
 } heed_job;
 
 /* One block of rows against one range of keys. */
@@ -66,7 +67,8 @@ typedef struct heed_task {
  * aligned to HEED_ALIGNMENT. */
 typedef void heed_task_fn(const heed_job *job, const heed_task *task, void *scratch);
 
-/* job.c */
+/* job.c: heed_job_tasks() returns how many tasks there are, INT64_MAX for more. Packed queries have
+ * as many as their tokens need, and up to one for each sequence and head more, which is empty. */
 void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *cut);
 int64_t heed_job_tasks(const heed_job *job);
 size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int threads,
@@ -305,6 +307,7 @@ static inline bool heed_cpu_mispredicts(const void *x)
 }
 
 /* backend.c: the functions of heed_algorithm, for every CPU kernel. */
+heed_config_test heed_cpu_legal;
 heed_config_test heed_cpu_worthwhile;
 double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config);

@@ -99,7 +99,7 @@ static inline bool heed_is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* The letters of dimensions, in their order: "bhqkp". */
+/* The letters of dimensions, in the order of the bits HEED_ALONG_...: "bhqkpc". */
 extern const char heed_along_letters[];
 
 #endif /* HEED_OPERAND_H */
