@@ -356,8 +356,7 @@ const cli_verb cli_verb_run = {
         "PyTorch's [batch, heads, seq, dim]; the last dimension is contiguous. K and V may "
         "have fewer heads than Q, if their number divides that of Q, and V may have "
         "another head dim. Packed sequences, [tokens, heads, dim], come with --cu-seqlens-q and "
-        "--cu-seqlens-k, keys in pages with --table. With --k-new and --v-new, new keys and values "
-        "are first written to the places that --lengths end with, in memory.\n"
+        "--cu-seqlens-k, keys in pages with --table, new keys with --k-new and --v-new.\n"
         "\n"
         "NumPy has no bfloat16: O of that type is written as 16-bit integers, the upper "
         "halves of float32. A file is written under another name and then renamed, so that "
@@ -371,8 +370,7 @@ const cli_verb cli_verb_run = {
         "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
         "  heed run --q Q.npy --k K.npy --v V.npy --cu-seqlens-q cu.npy --cu-seqlens-k cu.npy\n"
         "  heed run --q Q.npy --k pool.npy --dim-v 512 --table t.npy --lengths n.npy\n"
-        "  heed run --q Q.npy --k K.npy --v V.npy --k-new k.npy --v-new v.npy --lengths n.npy "
-        "--k-out K2.npy --v-out V2.npy\n"
+        "  heed run --q Q.npy --k K.npy --v V.npy --k-new k.npy --v-new v.npy --lengths n.npy\n"
         "  heed run --tensors t.safetensors --words causal --bias rel --sinks sinks --out O.npy\n"
         "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
     .options = options,

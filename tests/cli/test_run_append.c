@@ -561,8 +561,7 @@ static void refuses_rotations_that_do_not_fit(void **state)
     EXPECT(state, lines);
 }
 
-/* A page that is written to has one place alone. What a table has in the place of a prefix is not
- * looked at. */
+/* A page that is written to has one place alone. Entries in the place of a prefix do not count. */
 static void refuses_pages_that_are_shared(void **state)
 {
     static const run_heed_row lines[] = {
