@@ -1,5 +1,6 @@
 /*
- * operand_files.h - bias, slopes, sinks, starts, masks, arrays, lengths and page tables from files
+ * operand_files.h - whatever a problem has beside Q, K and V from files: bias, masks, lengths, page
+ * tables, new keys, ...
  */
 #ifndef CLI_OPERAND_FILES_H
 #define CLI_OPERAND_FILES_H
@@ -30,6 +31,16 @@
         OPT_PATH("table", 0, "FILE",                                                              \
                  "K and V are pages, [pages, page, heads, dim]; the numbers of those that hold "  \
                  "the keys of each sequence: [batch, pages of a sequence], i32"),                 \
+        OPT_PATH("k-new", 0, "FILE",                                                              \
+                 "Keys that are appended to K ahead of the attention, [batch, append, heads, "    \
+                 "dim]: the last ones that --lengths count"),                                     \
+        OPT_PATH("v-new", 0, "FILE", "Their values, appended to V"),                              \
+        OPT_PATH("rotary-cos", 0, "FILE",                                                         \
+                 "Cosines of a rotary embedding of the new keys and of Q: [positions, half the "  \
+                 "columns], f32, f16 or bf16, for as many positions as K has keys, or more. The " \
+                 "first half of the columns is rotated with the second one, or with --words "     \
+                 "rotary=COLUMNS:interleaved each column with its neighbour"),                    \
+        OPT_PATH("rotary-sin", 0, "FILE", "Its sines"),                                           \
         OPT_LIST("array", 0, "NAME=FILE",                                                         \
                  "An array that the words score=... and visible=... read as NAME, of f32, i32 "   \
                  "or bytes; may be given up to four times")

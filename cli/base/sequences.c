@@ -287,8 +287,9 @@ void cli_sequences_complete(heed_problem *problem, const cli_inputs *inputs)
 /* The fewest keys that a batch element may have; of packed queries none are counted. */
 static int64_t least_length(const heed_problem *problem)
 {
-    const bool behind = problem->mask != HEED_MASK_NONE && problem->tokens_q == 0;
-    return problem->prefix > 0 && behind ? problem->prefix + problem->seq_q : problem->prefix;
+    const bool all = problem->prefix > 0 && problem->mask != HEED_MASK_NONE &&
+                     problem->tokens_q == 0 && problem->seq_q > problem->append;
+    return problem->prefix + (all ? problem->seq_q : problem->append);
 }
 
 cli_exit cli_sequences_check(const heed_problem *problem, const cli_inputs *inputs)
