@@ -9,9 +9,6 @@
 #include "sequences.h"
 #include "tensor/npy.h"
 
-const char *const cli_type_names[] = { "f32", "f16", "bf16", NULL };
-static const heed_type types[] = { HEED_F32, HEED_F16, HEED_BF16 };
-
 const char *const cli_layout_names[] = { "bshd", "bhsd", NULL };
 
 #define WORDS_SIZE HEED_SPEC_SIZE /* of what --words says, and of what files do */
@@ -309,12 +306,18 @@ static cli_exit convert(cli_inputs *inputs, const cli_args *args)
 {
     lab_error error;
     int choice = cli_args_has(args, "type") ? cli_args_choice(args, "type") : -1;
+<<<<<<< HEAD
     cli_operand_file *const operands = inputs->operands.operand;
     lab_tensor *const all[] = { &inputs->q.tensor, &inputs->k.tensor, &inputs->v.tensor,
                                 &operands[LAB_K_NEW].tensor, &operands[LAB_V_NEW].tensor };
     for (size_t i = 0; choice >= 0 && i < sizeof all / sizeof *all; i++) {
         heed_status status = all[i]->data ? lab_tensor_convert(all[i], types[choice], &error)
                                           : HEED_OK;
+=======
+    cli_input *all[] = { &inputs->q, &inputs->k, &inputs->v };
+    for (int i = 0; choice >= 0 && i < (inputs->shared ? 2 : 3); i++) {
+        heed_status status = lab_tensor_convert(&all[i]->tensor, (heed_type)choice, &error);
+>>>>>>> house
         if (status != HEED_OK)
             return cli_fail_error(status, &error);
     }
