@@ -306,18 +306,12 @@ static cli_exit convert(cli_inputs *inputs, const cli_args *args)
 {
     lab_error error;
     int choice = cli_args_has(args, "type") ? cli_args_choice(args, "type") : -1;
-<<<<<<< HEAD
     cli_operand_file *const operands = inputs->operands.operand;
     lab_tensor *const all[] = { &inputs->q.tensor, &inputs->k.tensor, &inputs->v.tensor,
                                 &operands[LAB_K_NEW].tensor, &operands[LAB_V_NEW].tensor };
     for (size_t i = 0; choice >= 0 && i < sizeof all / sizeof *all; i++) {
-        heed_status status = all[i]->data ? lab_tensor_convert(all[i], types[choice], &error)
+        heed_status status = all[i]->data ? lab_tensor_convert(all[i], (heed_type)choice, &error)
                                           : HEED_OK;
-=======
-    cli_input *all[] = { &inputs->q, &inputs->k, &inputs->v };
-    for (int i = 0; choice >= 0 && i < (inputs->shared ? 2 : 3); i++) {
-        heed_status status = lab_tensor_convert(&all[i]->tensor, (heed_type)choice, &error);
->>>>>>> house
         if (status != HEED_OK)
             return cli_fail_error(status, &error);
     }
