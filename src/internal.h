@@ -28,6 +28,18 @@ typedef struct heed_turns heed_turns;           /* later.h */
 typedef struct heed_cuda heed_cuda;             /* cuda/driver/device.h */
 typedef struct heed_cuda_facts heed_cuda_facts; /* cuda/facts.h */
 
+/* heed_element_size() is heed_type_size() of one in the enum, and folds where @type is a constant.
+ */
+static inline int64_t heed_element_size(heed_type type)
+{
+    static const int64_t sizes[HEED_TYPE_COUNT] = {
+#define HEED_TYPE(type, data, name, size) [type] = (size),
+#include "problem/types.def"
+#undef HEED_TYPE
+    };
+    return sizes[type];
+}
+
 /* A backend runs kernels. A context is for one device of one backend. */
 typedef enum heed_backend {
     HEED_BACKEND_CPU,

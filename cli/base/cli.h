@@ -90,6 +90,11 @@ typedef struct cli_option {
     OPT_ROW(name, letter, CLI_REAL, argument, min, max, NULL, standard, help)
 #define OPT_CHOICE(name, letter, argument, choices, standard, help) \
     OPT_ROW(name, letter, CLI_CHOICE, argument, 0, 0, choices, standard, help)
+/* An element type; the index of the choice is its heed_type. */
+#define OPT_TYPE(name, standard, help)                                             \
+    {                                                                              \
+        name, NULL, 0, CLI_CHOICE, "TYPE", 0, 0, NULL, cli_type_at, standard, help \
+    }
 
 typedef struct cli_args cli_args;
 
@@ -133,6 +138,9 @@ bool cli_option_repeats(const cli_option *option);
 /* cli_option_choice() returns the @index-th choice of @option; NULL past the end, and where it
  * takes any text. */
 const char *cli_option_choice(const cli_option *option, size_t index);
+
+/* cli_type_at() returns the name of the @index-th element type; NULL past the last. */
+const char *cli_type_at(size_t index);
 
 /* cli_args_parse() reads a command line whose argv[0] is the verb, reordering argv. On CLI_OK the
  * caller owns *@args, which points into argv, and frees it with cli_args_free(). Otherwise *@args

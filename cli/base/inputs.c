@@ -8,9 +8,6 @@
 #include "sequences.h"
 #include "tensor/npy.h"
 
-const char *const cli_type_names[] = { "f32", "f16", "bf16", NULL };
-static const heed_type types[] = { HEED_F32, HEED_F16, HEED_BF16 };
-
 const char *const cli_layout_names[] = { "bshd", "bhsd", NULL };
 
 #define WORDS_SIZE HEED_SPEC_SIZE /* of what --words says, and of what files do */
@@ -310,7 +307,7 @@ static cli_exit convert(cli_inputs *inputs, const cli_args *args)
     int choice = cli_args_has(args, "type") ? cli_args_choice(args, "type") : -1;
     cli_input *all[] = { &inputs->q, &inputs->k, &inputs->v };
     for (int i = 0; choice >= 0 && i < (inputs->shared ? 2 : 3); i++) {
-        heed_status status = lab_tensor_convert(&all[i]->tensor, types[choice], &error);
+        heed_status status = lab_tensor_convert(&all[i]->tensor, (heed_type)choice, &error);
         if (status != HEED_OK)
             return cli_fail_error(status, &error);
     }

@@ -296,9 +296,9 @@ static const cli_option options[] = {
     OPT_TEXT("prefix", 'p', "TEXT",
              "Prefix of the names q, k and v in that file, such as \"layer0.\""),
     CLI_OPTION_LAYOUT,
-    OPT_CHOICE("type", 0, "TYPE", cli_type_names, NULL,
-               "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
-               "integers in .npy files are read as bfloat16 [default: the type of the arrays]"),
+    OPT_TYPE("type", NULL,
+             "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
+             "integers in .npy files are read as bfloat16 [default: the type of the arrays]"),
     CLI_OPTION_WORDS(
         "Further words of the problem's spec, such as 'causal window=1024:' or 'softcap=50 "
         "score=s-0.1*abs(p-k)': causal needs as many queries as keys; causal=tl is aligned top "

@@ -45,9 +45,12 @@ static const struct {
     const char *name;
     size_t size;
 } types[] = {
-    [HEED_DATA_F32] = { "f32", 4 },     [HEED_DATA_F16] = { "f16", 2 },
-    [HEED_DATA_BF16] = { "bf16", 2 },   [HEED_DATA_I32] = { "i32", 4 },
-    [HEED_DATA_BYTES] = { "bytes", 1 }, [HEED_DATA_BITS] = { "bits", 4 },
+#define HEED_TYPE(type, data, name, size) [data] = { name, size },
+#include "types.def"
+#undef HEED_TYPE
+    [HEED_DATA_I32] = { "i32", 4 },
+    [HEED_DATA_BYTES] = { "bytes", 1 },
+    [HEED_DATA_BITS] = { "bits", 4 },
     [HEED_DATA_I64] = { "i64", 8 },
 };
 #define TYPES (sizeof types / sizeof *types)

@@ -405,9 +405,9 @@ static heed_status read_expression(heed_parser *p, const heed_word *word, const 
 /* -------------------------------------------------------------------------- */
 
 static const heed_word words[] = {
-    { "f32", HEED_PART_TYPE, read_type, HEED_F32 },
-    { "f16", HEED_PART_TYPE, read_type, HEED_F16 },
-    { "bf16", HEED_PART_TYPE, read_type, HEED_BF16 },
+#define HEED_TYPE(type, data, name, size) { name, HEED_PART_TYPE, read_type, type },
+#include "types.def"
+#undef HEED_TYPE
     { "shared", HEED_PART_SHARED, read_flag, offsetof(heed_problem, shared) },
     { "invariant", HEED_PART_INVARIANT, read_flag, offsetof(heed_problem, invariant) },
     { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT },

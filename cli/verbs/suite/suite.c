@@ -41,7 +41,6 @@ static const char *machine_at(size_t index)
     return heed_gpu_at(&gpu, index, &brief) ? brief : NULL;
 }
 
-static const char *const types[] = { "f16", "bf16", "f32", NULL };
 static const char *const forms[] = { "both", "kernel", "library", "cu", NULL };
 
 static const cli_option options[] = {
@@ -54,9 +53,9 @@ static const cli_option options[] = {
         "form", 0, "FORM", forms, "both",
         "Export: a solution that carries a kernel, one that calls heed's library, or a .cu file "
         "for robust-kbench"),
-    OPT_CHOICE("products", 0, "TYPE", types, "f16",
-               "Export: the type in which tensors of float32 are multiplied; judge: the type of "
-               "the tensors, f32 unless it is given"),
+    OPT_TYPE("products", "f16",
+             "Export: the type in which tensors of float32 are multiplied; judge: the type of "
+             "the tensors, f32 unless it is given"),
     { .name = "machine",
       .kind = CLI_CHOICE,
       .argument = "NAME",

@@ -252,7 +252,7 @@ static const cli_option options[] = {
     OPT_PATH("k", 0, "FILE", "Values of K"),
     OPT_PATH("v", 0, "FILE", "Values of V"),
     CLI_OPTION_LAYOUT,
-    OPT_CHOICE("type", 0, "TYPE", cli_type_names, NULL, "Round the values from files to this type"),
+    OPT_TYPE("type", NULL, "Round the values from files to this type"),
     CLI_OPTION_WORDS("Further words of the spec of the problem that files make, such as 'causal'"),
     OPT_REAL("scale", 0, "X", 0, 0, NULL,
              "Logit scale of the problem that files make [default: 1/sqrt(dim)]"),
