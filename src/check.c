@@ -110,18 +110,27 @@ static heed_status check_all(const heed_problem *p, const numbers *all)
     return status;
 }
 
-static const int checked[] = { HEED_OPERAND_LENGTHS, HEED_OPERAND_TABLE, HEED_OPERAND_CU_Q,
-                               HEED_OPERAND_CU_K };
+enum {
+    LENGTHS,
+    TABLE,
+    CU_Q,
+    CU_K,
+    CHECKED
+};
+static const int checked[CHECKED] = { [LENGTHS] = HEED_OPERAND_LENGTHS,
+                                      [TABLE] = HEED_OPERAND_TABLE,
+                                      [CU_Q] = HEED_OPERAND_CU_Q,
+                                      [CU_K] = HEED_OPERAND_CU_K };
 
-static heed_status check_read(const heed_problem *p, const void *const read[4])
+static heed_status check_read(const heed_problem *p, const void *const read[CHECKED])
 {
-    return check_all(p, &(numbers){ read[0], read[1], { read[2], read[3] } });
+    return check_all(p, &(numbers){ read[LENGTHS], read[TABLE], { read[CU_Q], read[CU_K] } });
 }
 
 static heed_status check_on_cpu(const heed_problem *p, const heed_buffers *buffers)
 {
-    const void *at[4];
-    for (int i = 0; i < 4; i++)
+    const void *at[CHECKED];
+    for (int i = 0; i < CHECKED; i++)
         at[i] = heed_problem_operand(p, checked[i])->type != HEED_DATA_NONE
                     ? heed_operand_buffer(buffers, checked[i])
                     : NULL;
@@ -130,13 +139,13 @@ static heed_status check_on_cpu(const heed_problem *p, const heed_buffers *buffe
 
 static heed_status check_on_device(const heed_plan *plan, const heed_buffers *buffers)
 {
-    void *read[4] = { NULL };
+    void *read[CHECKED] = { NULL };
     heed_status status = heed_device_wait(plan->context);
-    for (int i = 0; i < 4 && status == HEED_OK; i++)
+    for (int i = 0; i < CHECKED && status == HEED_OK; i++)
         status = read_operand(plan, buffers, checked[i], &read[i]);
     if (status == HEED_OK)
         status = check_read(heed_plan_problem(plan), (const void *const *)read);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < CHECKED; i++)
         free(read[i]);
     return status;
 }

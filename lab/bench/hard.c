@@ -237,7 +237,7 @@ static bool find_place(place *at, bool first)
     return true;
 }
 
-lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[3],
+lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[LAB_VECTORS],
                                   const heed_buffers *operands, uint64_t turn, uint64_t lot)
 {
     enum {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "heed.h"
+#include "tensor/view.h"
 
 typedef struct lab_bench_hard {
     const char *what; /* is in the tensors; NULL: nothing is */
@@ -24,7 +25,7 @@ typedef struct lab_bench_hard {
 /* lab_bench_hard_put() changes elements of Q, K or V of @data, which belong to @problem,
  * normalized: @turn chooses the change, so that every change comes up in turn, and @lot the place.
  * @operands has its page table and its cumulative lengths, if it has any. */
-lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[3],
+lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[LAB_VECTORS],
                                   const heed_buffers *operands, uint64_t turn, uint64_t lot);
 
 #endif /* LAB_BENCH_HARD_H */

@@ -325,7 +325,7 @@ void heed_cuda_release_plan(heed_plan *plan)
     if (!made)
         return;
     program *programs[] = { &made->main, &made->fallback, &made->combine };
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         if (programs[i]->function)
             heed_cuda_unload(plan->context->cuda, programs[i]->function);
         if (programs[i]->list)
