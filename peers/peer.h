@@ -38,6 +38,15 @@ typedef struct peer_problem {
     float scale;
 } peer_problem;
 
+/* The tensors, in this order where they are counted; O, the output, is the last one. */
+typedef enum peer_role {
+    PEER_Q,
+    PEER_K,
+    PEER_V,
+    PEER_O,
+    PEER_TENSORS
+} peer_role;
+
 typedef struct peer_tensors {
     void *q; /* [batch, heads_q, seq_q, dim_qk] */
     void *k; /* [batch, heads_kv, seq_k, dim_qk] */
