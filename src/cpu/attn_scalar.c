@@ -11,8 +11,6 @@
  * where s_j is the logit times log2(e). A masked key takes no part at all, so that nothing in its
  * place can matter.
  *
- * Knob s: tasks that share the keys of one block of rows.
- *
  * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
  * no-products (sums stop at their first step), no-loads, mispredicted, extra-barrier, strided (K
  * and V are converted down their columns), no-staging (they are read where they lie, in float32),
@@ -23,6 +21,11 @@
 #include <string.h>
 
 #include "cpu.h"
+
+/* The knobs, in the order in which a config has them. */
+enum {
+    SPLITS /* tasks that share the keys of one block of rows */
+};
 
 #define ROWS (ABLATED(ABLATE_TINY_BLOCKS) ? 1 : 16)
 #define KEYS 64
@@ -280,7 +283,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
 
 static heed_cut cut(const heed_config *config)
 {
-    return (heed_cut){ .block_rows = ROWS, .key_tile = KEYS, .splits = config->value[0] };
+    return (heed_cut){ .block_rows = ROWS, .key_tile = KEYS, .splits = config->value[SPLITS] };
 }
 
 static size_t scratch_size(const heed_cpu_code *code, const heed_problem *problem,

@@ -9,6 +9,7 @@
  */
 #include "cpu.h"
 
+/* Estimates, of the machine of heed_rates. */
 #define TASK_SECONDS 3e-7 /* fetch a task, set up its state */
 #define MERGE_RATE 5e8    /* elements of partial results merged per second, in portable C */
 

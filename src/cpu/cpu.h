@@ -262,7 +262,9 @@ void heed_job_begin_rows(const heed_job *job, const heed_task *task, int64_t row
 
 /* ---- Planning -------------------------------------------------------------------------------- */
 
-/* Work of one thread per second, for the cost model. Only the ratios between kernels matter. */
+/* Work of one thread per second, for the cost model. Only the ratios between kernels matter, so the
+ * figures of one machine serve all: an AMD EPYC (Zen 4) with a peak of 55e9 multiply-adds, in
+ * November 2026. */
 typedef struct heed_rates {
     double multiply_adds; /* of the two products */
     double exps;

@@ -42,8 +42,10 @@ typedef struct heed_mma_costs {
     double key_clocks;         /* and of each key of its tile */
     double spill_instructions; /* of a register above the cap, in every step, */
     double spill_clocks;       /* and its latency */
-    double page_clocks;        /* latency of a step whose keys are in pages */
-    double spread;             /* seconds of a multiprocessor for a block to find its share */
+    double page_clocks;        /* latency of a step whose keys are in pages, */
+    double share_clocks;       /* and of one whose rows warps share */
+    double spread;             /* seconds of a multiprocessor for a block to find its share, */
+    double spread_uneven;      /* and how much longer N splits take, over N squared */
     double block_clocks;       /* to begin and end a block */
     double merge_clocks;       /* per group */
     double clock_share;        /* of the highest clock, under load */
@@ -52,11 +54,13 @@ typedef struct heed_mma_costs {
     double combine; /* seconds to leave a part and be counted, */
     double round;   /* and again where blocks come after others; */
     double batch;   /* to wait for parts that are under way together */
-    double parts_rate; /* of the memory's bandwidth: of parts, to the L2 and back */
-    double mask_steps; /* that a mask adds to a step, */
-    double masked;     /* and how much longer blocks with one then take */
-    double hidden;     /* that the shorter of computing and loading still adds; */
-    double first_tile; /* by a tile's share of the keys more: the first one is waited for */
+    double merge_launch; /* of a launch that merges parts, of which */
+    int merge_blocks;    /* so many blocks, of a row each, run on a multiprocessor */
+    double parts_rate;   /* of the memory's bandwidth: of parts, to the L2 and back */
+    double mask_steps;   /* that a mask adds to a step, */
+    double masked;       /* and how much longer blocks with one then take */
+    double hidden;       /* that the shorter of computing and loading still adds; */
+    double first_tile;   /* by a tile's share of the keys more: the first one is waited for */
 } heed_mma_costs;
 
 /* Seconds, but for what says otherwise. */
@@ -85,7 +89,7 @@ typedef struct heed_wgmma_costs {
         double item;         /* of an item before and behind its tiles */
         double hindrance[2]; /* what the shorter of products and softmax still adds to the longer,
                                 where row groups take no turns and where they do */
-    } order[4];              /* by the knob O; there is no order 0 */
+    } order[4];              /* by the knob STEP_ORDER; there is no order 0 */
 } heed_wgmma_costs;
 
 typedef struct heed_mla_costs {
