@@ -148,6 +148,7 @@ static void put_launch(FILE *out, const heed_problem *p, const heed_launch_facts
         { "SEQ_K", number(&n, p->seq_k) },
         { "DIM_QK", number(&n, p->dim_qk) },
         { "DIM_V", number(&n, p->dim_v) },
+        { "ENTRY", launch->entry },
         { "ARGS_TYPE", launch->mapped ? "heed_cuda_mapped_args" : "heed_cuda_args" },
         { "ARGS", launch->mapped ? "launched.args" : "launched" },
         { "SMEM", number(&n, launch->smem) },

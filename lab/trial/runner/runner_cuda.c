@@ -194,7 +194,7 @@ static void probe(const char *device)
         values[i] = (float)i / 8 - 4;
     memset(o, 0xff, sizeof o);
     runner_must(heed_problem_parse(&problem, "b1 h1 s1 d64 f32"));
-    runner_must(heed_plan_create_named(&plan, context, &problem, "fwd_any_sm80_naive"));
+    runner_must(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE));
     runner_must(heed_device_allocate(context, sizeof values, &tensor));
     runner_must(heed_device_allocate(context, sizeof o, &result));
     runner_must(heed_device_upload(context, tensor, values, sizeof values));
