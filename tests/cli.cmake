@@ -40,7 +40,7 @@ if(TARGET heed_cli)
     target_compile_definitions(test_gate PRIVATE NAIVE_PEER="$<TARGET_FILE:naive_peer>")
     add_dependencies(test_gate naive_peer)
     # The program with a regression planted into it, beside the program that was well.
-    add_executable(heed_planted "${PROJECT_SOURCE_DIR}/cli/main.c" helpers/heed_planted.c)
+    add_executable(heed_planted $<TARGET_OBJECTS:heed_main> helpers/heed_planted.c)
     heed_flags(heed_planted)
     target_compile_options(heed_planted PRIVATE -Wno-missing-prototypes)
     target_include_directories(heed_planted PRIVATE "${PROJECT_SOURCE_DIR}/src")
