@@ -359,7 +359,7 @@ cli_exit cli_json_print(json_t *json, const char *verb);
 
 /* cli_json_finish() is what main() does last where JSON was asked for: if the exit is not CLI_OK
  * and nothing was printed as JSON yet, it prints a heed.error/1 with @code and what cli_error()
- * said, so that whoever reads stdout finds one document whatever happens. Returns @code. @verb may
+ * said, so that stdout holds one document whatever happens. Returns @code. @verb may
  * be NULL. */
 cli_exit cli_json_finish(cli_exit code, const char *verb);
 

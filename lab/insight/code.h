@@ -69,7 +69,7 @@ typedef struct lab_code_subject {
     lab_sass_shape shape; /* of a block; zeros: what the code says */
     int64_t dynamic;
     int64_t blocks;       /* of the grid; 0: unknown */
-    bool opts_in;         /* whoever launches it asks for the shared memory that it needs */
+    bool opts_in;         /* its launch asks for the shared memory that it needs */
     bool wants_tensor;    /* its problem is one for tensor cores */
     bool declares_shared; /* its source declares shared memory */
 } lab_code_subject;

@@ -167,7 +167,7 @@ static heed_status play(const lab_sweep_gates *gates, size_t number, const lab_s
 {
     lab_sweep *run = gates->sweep;
     lab_sweep_player player = { .sweep = run };
-    const lab_bench_guest found = lab_sweep_guest(&player);
+    const lab_bench_contender found = lab_sweep_contender(&player);
     const lab_duel_options options = { .seconds = DUEL_SECONDS, .seed = seed };
     lab_duel duel;
     memcpy(player.name, name->whole, sizeof player.name);

@@ -158,18 +158,18 @@ typedef struct lab_sweep_player {
     lab_bench_engine engine;
 } lab_sweep_player;
 
-/* lab_sweep_guest() returns a player that can be started; it must not be moved then. */
-lab_bench_guest lab_sweep_guest(lab_sweep_player *player);
+/* lab_sweep_contender() returns a player that can be started; it must not be moved then. */
+lab_bench_contender lab_sweep_contender(lab_sweep_player *player);
 
 /* lab_sweep_play() starts both on the tensors of a shape, lets them take turns, and stops them. Two
  * kernels of this process differ in nothing but what they compute. Free @duel in any case. */
-heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_guest *a,
-                           const lab_bench_guest *b, const lab_duel_options *options,
+heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_contender *a,
+                           const lab_bench_contender *b, const lab_duel_options *options,
                            lab_duel *duel);
 
 /* lab_sweep_meet_usual() lets @found play against what heed plans for the shape, and keeps what
  * that said. */
-heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_guest *found,
+heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_contender *found,
                                  const lab_duel_options *options, lab_duel *duel);
 
 /* ---- judge.c: the best points: gates, turns with heed's plan, the board ---- */

@@ -134,7 +134,7 @@ static void *work(void *argument)
 }
 
 /* Are the workers another process's, which forked this one? Nobody will accept an offer then, and
- * whoever held a lock of theirs will not give it back. Asked only where waking a thread takes far
+ * a lock that one of them held is not given back. Asked only where waking a thread takes far
  * longer. */
 static bool is_inherited(const heed_pool *pool)
 {

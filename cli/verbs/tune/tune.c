@@ -89,7 +89,7 @@ static void look_at_device(tune_run *run)
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* A champion that is wrong, whoever it is of, is the worst that can be found out. */
+/* A champion that is wrong, of whatever origin, is the worst that can be found out. */
 static cli_exit verdict(const lab_tune *tune)
 {
     cli_exit code = CLI_OK;
