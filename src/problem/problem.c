@@ -36,7 +36,7 @@ int64_t heed_problem_size(const heed_problem *problem, heed_part part)
 }
 
 static const char *const type_names[HEED_TYPE_COUNT] = {
-#define HEED_TYPE(type, data, name, size) [type] = name,
+#define HEED_TYPE(type, data, name, size) [type] = (name),
 #include "types.def"
 #undef HEED_TYPE
 };
