@@ -1,4 +1,4 @@
-# The portable build: what it does to make files that run elsewhere and are the same whoever builds
+# The portable build: settings that make its files run elsewhere and be the same whoever builds
 # them, and the target `dist`, which packs them. See docs/command-line.md, "A binary that runs anywhere".
 
 # Paths of this machine stay out of messages and debugging information.

@@ -51,8 +51,8 @@
  *    queries together, which stand behind the prefix and see all of it. The result is that of two
  *    attentions, over the prefix and over the rest, weighted by the exponentials of their LSEs.
  *    (The cascade of FlashInfer and vLLM.)
- *  - Where V is shared, it is the first dim_v elements of every vector of K, and has K's strides:
- *    what DeepSeek's multi-head latent attention (MLA) is once its projections are absorbed, with
+ *  - Where V is shared, it is the first dim_v elements of every vector of K, and has K's strides.
+ *    DeepSeek's multi-head latent attention (MLA) has this form once its projections are absorbed:
  *    one head of keys, d576/512. Kernels that keep tiles of K need not read it twice.
  *  - With append, K and V are a cache that an execution first writes to: the append vectors of
  *    k_new and v_new of batch element b become its keys and values lengths[b] - append to
@@ -446,7 +446,7 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *                   o= k_new= v_new=. They take the place of the layout for that tensor
  *
  * Returns HEED_OK and fills @problem, its size included, normalized as by
- * heed_problem_normalize(), or HEED_ERR_INVALID with a message of three lines: what is wrong, the
+ * heed_problem_normalize(), or HEED_ERR_INVALID with a message of three lines: the error, the
  * spec (a part of it, if it is long), and a caret below the character that is meant; @problem is
  * then unchanged. A parsed problem has passed heed_problem_check(). The locale of the process makes
  * no difference.
@@ -827,7 +827,7 @@ HEED_API heed_status heed_kernel_config(size_t index, size_t config, char *name,
 /* A buffer of this size holds the name of every kernel with its config. */
 #define HEED_NAME_SIZE 96
 
-/* ---- Wisdom: what measuring has taught, kept as text --------------------------------------- */
+/* ---- Wisdom: measured choices, kept as text ------------------------------------------------ */
 
 /*
  * heed_wisdom_import() adds the lines of the wisdom text @text (a null-terminated string) to

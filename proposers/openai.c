@@ -32,7 +32,7 @@ typedef struct asker {
     const char *key; /* NULL: none */
     const char *url;
     const char *model;
-    long seconds; /* 0: what was asked for is no number of them */
+    long seconds; /* 0: the text asked for is no number of them */
 } asker;
 
 /* The text that the server sends, as far as it is taken. */

@@ -5,7 +5,7 @@
  * text for each region. First the neighbours of the current source are proposed, those that differ
  * in one region, what the guide likes best by what binds the current source first; and then all
  * other choices in an order that the seed shuffles. Nothing is kept
- * between requests: what was tried is in the request, so a resumed search goes on.
+ * between requests: the request has the earlier tries, so a resumed search goes on.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -232,7 +232,7 @@ static cli_exit list_kernels(const cli_args *args)
         list_knobs(i, knobs, sizeof knobs);
         cli_row_text(&rows, "name", "kernel", name);
         cli_row_cell(&rows, "configs>", "%zu", cli_config_count(i));
-        cli_row_text(&rows, "summary", "what it is", heed_kernel_summary(i));
+        cli_row_text(&rows, "summary", "description", heed_kernel_summary(i));
         cli_row_member(&rows, "knobs", json_knobs(i));
         cli_row_member(&rows, "configs", json_configs(i));
         cli_row_cell(&rows, "knobs, in the order of a config's name", "%s", knobs);

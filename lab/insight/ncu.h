@@ -19,7 +19,7 @@ typedef struct lab_ncu_question {
     int arch;               /* compute capability of the device, 10 * major + minor */
     bool keep_caches;       /* else they are emptied before each pass */
     double seconds;         /* that it may take, all attempts together */
-    const lab_metric *only; /* what alone is to be counted, only_count of them; NULL: everything */
+    const lab_metric *only; /* the only ones to be counted, only_count of them; NULL: all */
     size_t only_count;
     const lab_sink *sink; /* of Ctrl-C; NULL: none */
 } lab_ncu_question;

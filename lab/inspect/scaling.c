@@ -33,7 +33,7 @@ static const char *const suspects[LAB_AXES] = {
     "heads may be treated one after another, each slower than the one before",
     "K and V may be read again for every row, or masked tiles computed",
     "K and V may be read again for every row",
-    "what is kept for each key may no longer fit where it was kept",
+    "the data kept for each key may no longer fit where they were kept",
 };
 
 const char *lab_axis_name(lab_axis axis)

@@ -20,9 +20,9 @@
 #define LAB_DECLARED_KNOBS 6
 
 typedef struct lab_declared {
-    heed_launch_facts launch; /* whose entry lies in this struct: do not copy it */
+    heed_launch_facts launch; /* its entry lies in this struct: do not copy it */
     char entry[LAB_KNOB_NAME_MAX + 1];
-    lab_knob knobs[LAB_DECLARED_KNOBS]; /* what the source is compiled for */
+    lab_knob knobs[LAB_DECLARED_KNOBS]; /* that the source is compiled for */
 } lab_declared;
 
 /* lab_declare_read() reads what @source says of its launch for problems of the kind of @problem:

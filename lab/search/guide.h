@@ -1,5 +1,5 @@
 /*
- * guide.h - which way to turn which knob: what binds, what helped so far, what failed
+ * guide.h - which way to turn which knob, by the kernel's limits and earlier success and failure
  *
  * Inspection, counters and ablation say in a fixed vocabulary (clues.h) what holds a kernel back. A
  * table says for each of these words which knobs, by what they are for, are worth turning which

@@ -1,5 +1,5 @@
 /*
- * prover.h - whoever lets kernels through all gates for a search
+ * prover.h - the function that lets kernels through all gates for a search
  *
  * It is the caller's, as a process that has talked to CUDA can have no children that do: `heed`
  * runs itself for it, and a program without GPUs may call lab_prove().

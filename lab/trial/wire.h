@@ -1,5 +1,5 @@
 /*
- * wire.h - what the laboratory and the process that runs a candidate agree upon
+ * wire.h - the protocol between the laboratory and the process that runs a candidate
  *
  * The process gets three descriptors beside its channels: two arenas of shared memory, for inputs,
  * which it cannot write to, and for outputs; and the code. It is asked in lines on its stdin and

@@ -14,7 +14,7 @@
 /* A kernel on a device, or under a mask of CPU features. */
 typedef struct lab_contender {
     const char *cpu;    /* as in heed_options */
-    const char *kernel; /* NULL: what the planner chooses */
+    const char *kernel; /* NULL: the planner's choice */
     bool worthwhile;    /* see lab_planned */
     int threads;        /* as in heed_options */
     const char *device; /* as in heed_options, but NULL is the CPU */

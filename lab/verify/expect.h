@@ -1,5 +1,5 @@
 /*
- * expect.h - what a kernel must compute on some rows of a problem, and how far it may be off
+ * expect.h - the right answer on some rows of a problem, and how far a kernel may be off
  *
  * An output row may differ from the float64 reference by
  *

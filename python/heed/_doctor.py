@@ -1,4 +1,4 @@
-"""heed.doctor(): what this process has for heed, and what it lacks."""
+"""heed.doctor(): the parts of heed that this process has, and those that it lacks."""
 
 from __future__ import annotations
 

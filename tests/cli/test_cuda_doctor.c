@@ -1,5 +1,5 @@
 /*
- * test_cuda_doctor.c - what `heed doctor` says of drivers, GPUs and tools that are there or not
+ * test_cuda_doctor.c - `heed doctor` on drivers, GPUs and tools that are there or not
  */
 #include <setjmp.h>
 #include <stdarg.h>

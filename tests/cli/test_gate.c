@@ -1,5 +1,5 @@
 /*
- * test_gate.c - `heed gate` as people call it: what passes, what fails, what is not known
+ * test_gate.c - `heed gate` as people call it: champions that pass, fail, or cannot be judged
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static heed_said said;
 
 /* ---- Verdicts in so little time that a busy machine may leave them open ---- */
 
-/* Seconds to judge in, as the shell's variable GIVEN: what is AMBIGUOUS gets more of them, and a
+/* Seconds to judge in, as the shell's variable GIVEN: an AMBIGUOUS verdict gets more of them, and a
  * wrong verdict none. */
 static const char *const given[] = { "0.2", "2", "15" };
 #define GIVEN_COUNT (sizeof given / sizeof *given)
@@ -126,8 +126,8 @@ static void test_slower(void **state)
     json_decref(json);
 }
 
-/* In next to no time, on one problem and on five, which have to share the error: what is many times
- * slower is not ambiguous, for as many pairs as that takes are timed. */
+/* In next to no time, on one problem and on five, which have to share the error: a kernel that is
+ * many times slower is not ambiguous, for as many pairs as that takes are timed. */
 static void test_little_time(void **state)
 {
     static const char *const specs[] = { SPEC, "'b1 h1 s128 d64 f32' 'b2 h1 s128 d64 f32' "

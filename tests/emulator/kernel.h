@@ -14,7 +14,7 @@ typedef struct emulated_kernel {
     bool masked;
     bool shared_v;    /* V is a part of K */
     bool hides_first; /* compiled for windows and chunks */
-    int pairs;        /* what of heed_cuda_needs it is compiled for */
+    int pairs;        /* of heed_cuda_needs, that it is compiled for */
     int dim_qk, dim_v;
     uint32_t rows; /* of a block */
     uint32_t threads;

@@ -204,8 +204,7 @@ static void free_run(lab_bench *bench)
     heed_context_destroy(bench->context);
 }
 
-/* --calibrate compares a kernel with itself: what asks for something else beside it is a mistake.
- */
+/* --calibrate compares a kernel with itself: options that name another side are mistakes. */
 static cli_exit check_calibrate(const cli_args *args)
 {
     static const char *const others[] = { "against", "peers", "record", "source" };

@@ -1,5 +1,5 @@
 /*
- * board.c - `heed board`: who is the fastest, by how much, and whether that can be trusted
+ * board.c - `heed board`: the fastest kernels, their lead, and whether it can be trusted
  */
 #include "board.h"
 

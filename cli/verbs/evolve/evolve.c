@@ -188,7 +188,7 @@ static cli_exit evolve(evolve_run *run)
         code = open_device(run);
     if (code != CLI_OK)
         return code;
-    lab_evolve_begin(&run->evolve); /* what had to be tried once takes none of the seconds */
+    lab_evolve_begin(&run->evolve); /* the trial runs before it take none of the seconds */
     return sources ? evolve_sources(run) : evolve_configs(run);
 }
 

@@ -1,5 +1,5 @@
 /*
- * inspect.c - `heed inspect`: what compiled kernels take of a GPU that need not be there
+ * inspect.c - `heed inspect`: the resource usage of compiled kernels, without a GPU
  */
 #include "inspect.h"
 

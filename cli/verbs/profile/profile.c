@@ -1,5 +1,5 @@
 /*
- * profile.c - `heed profile`: what binds a kernel while it runs
+ * profile.c - `heed profile`: the limits of a kernel while it runs
  */
 #include "profile.h"
 

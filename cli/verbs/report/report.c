@@ -1,5 +1,5 @@
 /*
- * report.c - `heed report`: what was measured, for people who were not there
+ * report.c - `heed report`: all results on one page, for readers without the machine
  */
 #include "report.h"
 
@@ -42,7 +42,7 @@ static cli_exit write_file(const report_run *run, const char *path)
         return no_memory();
     }
     if (ferror(output.file))
-        output.reason = EIO; /* what it was is not known any more */
+        output.reason = EIO; /* the stream has lost the reason */
     status = lab_output_commit(&output, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
@@ -179,7 +179,7 @@ static const cli_option options[] = {
     { .name = "title",
       .kind = CLI_TEXT,
       .argument = "TEXT",
-      .standard = "Attention kernels: what was measured",
+      .standard = "Attention kernels: results",
       .help = "The heading of the page" },
     { .name = NULL },
 };

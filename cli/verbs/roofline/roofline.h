@@ -1,5 +1,5 @@
 /*
- * roofline.h - what the files of `heed roofline` share, and others take from it
+ * roofline.h - declarations shared by the files of `heed roofline` and verbs that use its ceilings
  *
  * ceilings (measured, cached, or by a data sheet) -> a floor for each problem -> table or JSON
  */

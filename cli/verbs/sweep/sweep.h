@@ -1,5 +1,5 @@
 /*
- * sweep.h - what the files of `heed sweep` share, and evolve and tune with them
+ * sweep.h - declarations shared by the files of `heed sweep`, and by evolve and tune
  *
  * space, problems -> search, which asks lab/sweep (compiled facts, then times) -> table or JSON
  */

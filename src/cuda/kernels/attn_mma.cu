@@ -313,7 +313,7 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
 {
     walk w;
     state st;
-    if (FOUND_LATE) /* what is read says where */
+    if (FOUND_LATE) /* the place depends on data that are read */
         ptx_griddepcontrol_wait();
     locate(&w, args);
     if (!FOUND_LATE)

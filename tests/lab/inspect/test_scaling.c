@@ -56,8 +56,8 @@ static void expect(lab_axis axis, const lab_scale_point points[POINTS], lab_scal
                  lab_scale_cause_name(cause), it.time, it.work, it.room, it.waves, text);
 }
 
-/* Kernels that share their work out, on devices that are idle, half full and full at first; whose
- * launch costs more than the work; and on a CPU. */
+/* Kernels that share their work out, on devices that are idle, half full and full at first; with a
+ * launch that costs more than the work; and on a CPU. */
 static void test_fine(void **state)
 {
     static const int64_t blocks[] = { 1, 8, 64, 131, 132, 133, 200, 1000 };

@@ -1,6 +1,6 @@
 /*
- * test_clues.c - what was found out about a kernel becomes words, words change what evolution
- * tries, and the documents say the same as the tables
+ * test_clues.c - facts about a kernel become words, words change the tries of evolution, and the
+ * documents say the same as the tables
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * test_trial_compile.c - what a candidate may ask of its compiler, and what it cannot get out of it
+ * test_trial_compile.c - options that a candidate may give its compiler, and secrets it cannot get
  */
 #define _GNU_SOURCE /* asprintf() */
 #include <setjmp.h>

@@ -87,7 +87,7 @@ static void assert_sees(const char *spec, int64_t query, int64_t keys)
 {
     heed_problem problem = parsed(spec);
     float q[KEYS_MAX] = { 0 }, k[KEYS_MAX] = { 0 }, v[KEYS_MAX];
-    for (int j = 0; j < KEYS_MAX; j++) { /* what is not seen is a trap */
+    for (int j = 0; j < KEYS_MAX; j++) { /* keys that are not seen are traps */
         k[j] = j < keys ? 1 : NAN;
         v[j] = j < keys ? ldexpf(1, j) : NAN;
     }

@@ -71,7 +71,7 @@ typedef struct outcome {
     char spec[160];
     char inputs[16];
     bool stopped;
-    char worst[EMULATOR_TEXT_SIZE]; /* what the emulator has to say */
+    char worst[EMULATOR_TEXT_SIZE]; /* the emulator's message */
     uint64_t conflicts, passes;
 } outcome;
 

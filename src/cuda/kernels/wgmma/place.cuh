@@ -286,7 +286,7 @@ HEED_DEVICE u32 done_barrier(void)
            (STAGE_BARRIERS * HEED_STAGES + GROUP_BARRIERS * HEED_ROW_GROUPS * Q_BUFFERS) * 8;
 }
 
-/* With pairs: what the other block leaves has come. */
+/* With pairs: the data that the other block leaves have come. */
 HEED_DEVICE u32 left_barrier(void)
 {
     return done_barrier() + 8;
