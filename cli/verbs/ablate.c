@@ -383,7 +383,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_ablate = {
     .name = "ablate",
-    .summary = "find what binds a kernel by making it worse on purpose",
+    .summary = "find a kernel's bottlenecks with deliberately degraded builds",
     .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Builds the planned kernel of each problem again for each ablation: without "

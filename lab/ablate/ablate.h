@@ -1,5 +1,5 @@
 /*
- * ablate.h - a kernel beside builds of it that are worse on purpose
+ * ablate.h - a kernel beside deliberately degraded builds of it
  *
  * subject (a problem and its kernel) -> ablations that it can be built with, delays of known size
  * -> a duel of each with the kernel -> effects

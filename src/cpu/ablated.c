@@ -1,5 +1,5 @@
 /*
- * ablated.c - plans of CPU kernels that are worse on purpose
+ * ablated.c - plans of degraded builds of CPU kernels
  */
 #include "ablated.h"
 

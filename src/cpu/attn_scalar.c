@@ -13,7 +13,7 @@
  *
  * Knob s: tasks that share the keys of one block of rows.
  *
- * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
+ * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp,
  * no-products (sums stop at their first step), no-loads, mispredicted, extra-barrier, strided (K
  * and V are converted down their columns), no-staging (they are read where they lie, in float32),
  * over-unrolled and tiny-blocks (of one row).

@@ -49,8 +49,7 @@ typedef struct emulated_change {
 } emulated_change;
 extern const emulated_change emulated_changed[]; /* ends with NULLs */
 
-/* The kernels as they are, and builds that are worse on purpose (ablate.cuh). Both end with NULLs.
- */
+/* The kernels as they are, and degraded builds (ablate.cuh). Both end with NULLs. */
 extern const emulated_config emulated_configs[];
 extern const emulated_config emulated_ablated[];
 

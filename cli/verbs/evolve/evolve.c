@@ -256,8 +256,8 @@ static const cli_option options[] = {
     SWEEP_OPTION_COLD,
     OPT_FLAG("no-compare", 0, "Do not time the champion beside heed's plan"),
     OPT_FLAG("no-verify", 0,
-             "Do not let champions through all gates of heed verify, nor rank them. Sources, and "
-             "what heed plans beside them, go through the gates all the same"),
+             "Skip the gates of 'heed verify' for champions and do not rank them. Sources, and "
+             "heed's plans beside them, still go through the gates"),
     CLI_OPTION_UNSAFE,
     CLI_OPTION_KERNEL,
     { .table = cli_machine_options },

@@ -90,7 +90,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_profile = {
     .name = "profile",
-    .summary = "find what binds a kernel: counters, scaling, timeline",
+    .summary = "find a kernel's bottlenecks: counters, scaling, timeline",
     .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Runs the planned kernel under Nsight Compute (ncu) and shows its hardware "

@@ -78,10 +78,8 @@ static cli_exit run_verb(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_TEXT("machine", 'm', "NAME",
-             "A GPU that need not be there, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
-             "4090, H100, H200, B200. The config that heed would take there, and its time, are "
-             "the cost "
-             "model's"),
+             "A GPU that need not be present, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
+             "4090, H100, H200, B200. The cost model chooses the config and predicts its time"),
     OPT_FLAG("fresh", 0, "Measure the ceilings again, even if they are in the cache"),
     OPT_FLAG("judge", 0,
              "Judge the cost model: time the points of --space on the problems [default: "
@@ -126,7 +124,7 @@ const cli_verb cli_verb_roofline = {
 };
 
 /* -------------------------------------------------------------------------- */
-/* A GPU that need not be there                                               */
+/* A GPU that is not present here                                             */
 /* -------------------------------------------------------------------------- */
 
 cli_exit roofline_machine_find(heed_gpu *gpu, const char *name)
