@@ -31,7 +31,7 @@
  *    else of K and V is looked at. Bottom right is then p = i + lengths[b] - seq_q: the last query
  *    stands at the last key.
  *  - Packed sequences (varlen) lie one after another in memory, without padding: where queries are
- *    packed, Q and O are [tokens_q, heads_q, dim] and sequence b, in the place of a batch element,
+ *    packed, Q and O are [tokens_q, heads_q, dim] and sequence b, in place of a batch element,
  *    has the rows from cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1, none or up to seq_q of them; K
  *    and V likewise, where keys are. Rows behind the last sequence are neither read nor written.
  *    Bottom right is then p = i + the sequence's keys - its queries. The number of a query or key,
@@ -137,7 +137,7 @@
  * older caller does not have count as zero, and a newer caller's that this library does not know
  * must be zero, or the call fails with HEED_ERR_INVALID, as it does for a size of 0.
  *
- * NULL in the place of a context, a plan or a problem is refused with HEED_ERR_INVALID, or answered
+ * NULL in place of a context, a plan or a problem is refused with HEED_ERR_INVALID, or answered
  * with 0, NULL or "" by functions that return no status.
  */
 #ifndef HEED_H

@@ -197,7 +197,7 @@ static json_t *propose(const lab_source *source, const int *choice, const int *c
     for (int i = 0; i < source->count && length < sizeof thought; i++)
         if (choice[i] != current[i])
             length += (size_t)snprintf(thought + length, sizeof thought - length,
-                                       "%s%s: text %d in the place of %d", length ? "; " : "",
+                                       "%s%s: text %d instead of %d", length ? "; " : "",
                                        source->regions[i].name, choice[i], current[i]);
     json_t *reply = text ? json_pack("{s:s, s:s, s:s, s:s}", "status", "ok", "name", name, "source",
                                      text, "thought", thought)

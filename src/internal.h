@@ -229,7 +229,7 @@ typedef struct heed_lengths {
 } heed_lengths;
 /* Those of a problem where they do not vary. */
 heed_lengths heed_problem_lengths(const heed_problem *problem);
-/* A problem of batch elements that are equally long, in the place of packed sequences: for
+/* A problem of batch elements that are equally long, in place of packed sequences: for
  * predictions. */
 heed_problem heed_problem_typical(const heed_problem *problem);
 /* The problem for which a kernel and its config are chosen: if @problem, which is normalized, is

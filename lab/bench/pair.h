@@ -28,7 +28,7 @@ typedef struct lab_bench_guest {
     double (*error)(void *data);
 } lab_bench_guest;
 
-/* Somebody else's plan in the place of B's. plan() makes one for the problem, normalized; failures
+/* Somebody else's plan in place of B's. plan() makes one for the problem, normalized; failures
  * have heed's message. */
 struct lab_bench_heed;
 typedef struct lab_bench_maker {
@@ -41,7 +41,7 @@ typedef struct lab_bench_maker {
 /* A is side 0 of the comparison, B side 1. */
 typedef struct lab_bench_pair {
     const char *names[2];              /* kernels with or without config; NULL: heed's own choice */
-    const lab_bench_guest *guest;      /* in the place of names[1], with its error(); or NULL */
+    const lab_bench_guest *guest;      /* in place of names[1], with its error(); or NULL */
     const lab_bench_maker *maker;      /* likewise */
     char planned[2][HEED_NAME_SIZE];   /* their full names */
     lab_bench_outcome outcome;         /* anything but LAB_BENCH_OK: there is no comparison, ... */

@@ -14,7 +14,7 @@
  *
  * Every answer that evolution gets is on the board before it goes on. Its steps follow from its
  * seed and the answers; so an interrupted run is resumed by doing it again, with the answers of the
- * board in the place of those of the device.
+ * board in place of those of the device.
  */
 #ifndef LAB_EVOLVE_H
 #define LAB_EVOLVE_H

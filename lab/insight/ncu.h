@@ -12,8 +12,8 @@ typedef struct lab_ncu_question {
     const char *ncu;    /* its file */
     const char *device; /* as it was asked for: "cuda:1", or "auto" where that is CUDA's */
     const char *kernel; /* and its config */
-    const char *source; /* file in the place of its own; NULL: none */
-    const char *code;   /* file of compiled code in the place of any kernel; NULL: none */
+    const char *source; /* file in place of its own; NULL: none */
+    const char *code;   /* file of compiled code in place of any kernel; NULL: none */
     const char *launch; /* how that is launched, in words (lab/trial/launch.h) */
     const char *spec;
     int arch;               /* compute capability of the device, 10 * major + minor */

@@ -221,7 +221,7 @@ static const struct {
     { "S2R", do_ask },       { "R2UR", NULL },    { "LDC", do_load_constant },
 };
 
-/* Registers that a result takes: the first row that fits. A NULL in the place of the first word is
+/* Registers that a result takes: the first row that fits. A NULL in place of the first word is
  * any. */
 static const struct {
     const char *word, *also;

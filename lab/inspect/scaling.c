@@ -180,7 +180,7 @@ void lab_scale_explain(const lab_scale_finding *finding, const lab_scale_point *
             to->bytes / 0x1p20, from->bytes / 0x1p20);
         break;
     case LAB_SCALE_CONFIG:
-        snprintf(text, size, "another config is planned, %s in the place of %s", to->kernel,
+        snprintf(text, size, "another config is planned, %s instead of %s", to->kernel,
                  from->kernel);
         break;
     case LAB_SCALE_UNKNOWN:

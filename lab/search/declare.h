@@ -3,7 +3,7 @@
  *
  *     (heed:launch entry=attend threads=32*WARPS rows=16*WARPS smem=KEYS*HEED_DIM_QK*2)
  *
- * with C's comment signs in the place of the parentheses, in one comment. Each word is a field of a
+ * with C's comment signs in place of the parentheses, in one comment. Each word is a field of a
  * heed_launch_facts and its value: the name of the kernel, else an expression (expression.h)
  * without blanks, over what the source defines as a plain number (#define WARPS 4) and what it is
  * compiled for: HEED_TYPE (a heed_type), HEED_CAUSAL (there is a mask), HEED_DIM_QK, HEED_DIM_V,

@@ -91,7 +91,7 @@ typedef struct lab_wire_set {
 
 /* How a CUDA candidate is launched. */
 typedef struct lab_wire_launch {
-    char entry[48]; /* in the place of the pointer in @facts, which means nothing there */
+    char entry[48]; /* in place of the pointer in @facts, which means nothing there */
     char device[16];
     int32_t ptx;
     heed_launch_facts facts;

@@ -6,7 +6,7 @@
  * board, wisdom -> times after -> gates for champions that nobody beat -> table or JSON
  *
  * Every trial of a search is on the board before the next one begins; a run that was interrupted is
- * done again with the answers of the board in the place of those of the device.
+ * done again with the answers of the board in place of those of the device.
  *
  * All of it has to be done in the given seconds. Each stage ends at its share of them, and looks at
  * the clock between two pieces of work: the start of a rival, one problem beside one rival, a point

@@ -60,7 +60,7 @@ def _kernels() -> str:
         except (OSError, UnicodeDecodeError):
             continue
         return f"{count} by {compiler}, in {os.path.normpath(folder)}"
-    raise HeedError("no compiled kernels came along: on a GPU NVRTC compiles all")
+    raise HeedError("no precompiled kernels: on a GPU NVRTC compiles all")
 
 
 def _module(name: str) -> Callable[[], str]:

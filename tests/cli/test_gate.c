@@ -104,7 +104,7 @@ static void test_same(void **state)
     json_decref(json);
 }
 
-/* A kernel that is far slower than the champion in the place of what is planned, and the reverse.
+/* A kernel that is far slower than the champion in place of what is planned, and the reverse.
  * It takes a machine that has something better. */
 static void test_slower(void **state)
 {
@@ -332,7 +332,7 @@ static void test_unknown(void **state)
                     3, "UUUUU");
 }
 
-/* A peer that is slower or faster in the place of SDPA. */
+/* A peer that is slower or faster in place of SDPA. */
 static void test_criteria(void **state)
 {
 #define CRITERIA "HEED_PEERS=$PWD heed gate --criteria --json --seconds $GIVEN -t 1 "

@@ -97,7 +97,7 @@ typedef struct fake_cuda {
     void (*renew)(void);
 } fake_cuda;
 
-/* fake_cuda_take() puts the library @path in the place of the driver, the compiler and the manager
+/* fake_cuda_take() puts the library @path in place of the driver, the compiler and the manager
  * for this process, which must not have used them yet, and returns its controls. NULL if it cannot
  * be loaded. */
 static inline fake_cuda *fake_cuda_take(const char *path)

@@ -239,8 +239,8 @@ static const cli_option options[] = {
              "Evolve sources instead of configs. PROGRAM proposes them: regions, openai, or any "
              "program that speaks the protocol of docs/proposers.md"),
     OPT_CHOICE("way", 0, "WAY", lab_way_names, "full",
-               "Input of a proposer: free, the task and the best source; insight, also what is "
-               "known and was thought; full, also what was tried and a second source"),
+               "Input of a proposer: free: the task and the best source; insight: also facts and "
+               "earlier thoughts; full: also earlier trials and a second source"),
     OPT_PATH("source", 0, "FILE",
              "Evolve sources, beginning with FILE, a candidate in C for the CPU or in CUDA for a "
              "device (docs/trials.md) [default: heed's plain one]. Without --proposer its marked "

@@ -63,7 +63,7 @@ static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     CLI_OPTION_KERNEL,
     PROFILE_OPTION_SOURCE,
-    OPT_FLAG("gate", 'g', "Exit with 1 if a gate that applies fails, with 3 if one is not known"),
+    OPT_FLAG("gate", 'g', "Exit with 1 if a gate that applies fails, with 3 if one is UNKNOWN"),
     OPT_CHOICE("caches", 0, "WHICH", caches, "flush",
                "For counters: empty the device's caches before each pass, or keep what the "
                "previous pass left there"),

@@ -14,7 +14,7 @@
 /* The kernel to profile, in the words of --kernel and --source. */
 typedef struct profile_subject {
     const char *kernel; /* NULL: heed's choice */
-    const char *source; /* a file in the place of its own source; NULL: none */
+    const char *source; /* a file in place of its own source; NULL: none */
 } profile_subject;
 
 /* profile_plan.c: profile_subject_read() reads both options. profile_plan() makes the plan of

@@ -414,7 +414,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_selftest = {
     .name = "selftest",
-    .summary = "try the gates of verification on wrong, cheating and honest kernels",
+    .summary = "test the verification gates with wrong, cheating and honest kernels",
     .operands = { "[KERNEL]", 0, 1 },
     .description =
         "Runs the gates of 'heed verify' on kernels that are known to be right or wrong. "

@@ -210,7 +210,7 @@ json_t *lab_peer_ask(lab_peer *peer, json_t *request, double seconds)
         if (peer->paused)
             kill(-peer->pid, SIGCONT);
         peer->paused = false;
-        text[length] = '\n'; /* in the place of the null */
+        text[length] = '\n'; /* in place of the null */
         converse(peer, text, length + 1, heed_clock_ns() + (int64_t)(seconds * 1e9));
     }
     free(text);

@@ -152,7 +152,7 @@ static void test_config(void **state)
     make_points(points, 1e9, 1e6, 0, 1);
     points[3].seconds *= 2;
     points[3].kernel = "k__m128";
-    expect(LAB_AXIS_HEADS, points, LAB_SCALE_CONFIG, "k__m128 in the place of k__m64");
+    expect(LAB_AXIS_HEADS, points, LAB_SCALE_CONFIG, "k__m128 instead of k__m64");
     points[3].kernel = points[0].kernel;
     expect(LAB_AXIS_HEADS, points, LAB_SCALE_UNKNOWN, "heads may be treated one after another");
     expect(LAB_AXIS_LENGTH, points, LAB_SCALE_UNKNOWN, "read again");

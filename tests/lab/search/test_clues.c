@@ -184,7 +184,7 @@ static void assert_prefers(const lab_space *space, unsigned findings, lab_knob_r
                  up ? "up" : "down", after, before);
 }
 
-/* The counters of a launch by ncu, with the figure @exp in the place of one that was not recorded.
+/* The counters of a launch by ncu, with the figure @exp in place of one that was not recorded.
  */
 static unsigned of_recording(const char *name, double exp)
 {

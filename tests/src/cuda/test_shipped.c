@@ -299,7 +299,7 @@ static int go_alone(void)
     char text[4096];
     heed_plan_explain(plan, text, sizeof text);
     if (strcmp(heed_plan_name(plan), CONFIG) != 0 || !strstr(text, "-> " CONFIG) ||
-        !strstr(text, "chosen: the best config did not come along, and there is no NVRTC"))
+        !strstr(text, "chosen: the best config is not precompiled, and there is no NVRTC"))
         return 8;
     heed_plan_destroy(plan);
     if (heed_plan_create(&plan, context, &other, HEED_ESTIMATE) != HEED_ERR_DEVICE ||
