@@ -1,5 +1,5 @@
 /*
- * problem.c - what a problem is: its limits and its normal form
+ * problem.c - the limits of a problem and its normal form
  */
 #include <math.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
  *                                          makes all weights anew; 512: there is one tile, whose
  *                                          weights stay in shared memory for all slices
  *
- * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier masked delay
  *

@@ -52,7 +52,7 @@ static void writes_what_changed(void **state)
 
 /* ---- The way back ---- */
 
-/* Applies @diff to @before as patch(1) would: what is kept and what is removed must be there. */
+/* Applies @diff to @before as patch(1) would: lines that it keeps or removes must be there. */
 static char *apply(const char *before, const char *diff)
 {
     char *made = NULL;
