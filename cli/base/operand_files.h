@@ -1,5 +1,5 @@
 /*
- * operand_files.h - whatever a problem has beside Q, K and V from files: bias, masks, lengths, page
+ * operand_files.h - the operands of a problem from files: bias, masks, lengths, page
  * tables, new keys, ...
  */
 #ifndef CLI_OPERAND_FILES_H
