@@ -46,7 +46,9 @@ HEED_DEVICE void compute(const heed_cuda_args *args)
     load_q(args, &w.at);
     if (WHOLE)
         begin_whole(&w, &st);
-    float bad[2] = { 0.0f, 0.0f }, sum[2] = { st.sum[0][0], st.sum[0][1] };
+    float bad[2] = { 0.0f, 0.0f }, sum[2];
+    sum[0] = WHOLE ? st.sum[0][0] : 0.0f;
+    sum[1] = WHOLE ? st.sum[0][1] : 0.0f;
     HEED_NO_UNROLL
     for (u32 slice = 0; slice < SLICES; slice++) {
         if (WHOLE)

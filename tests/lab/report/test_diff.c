@@ -59,7 +59,7 @@ static char *apply(const char *before, const char *diff)
     size_t size;
     FILE *out = open_memstream(&made, &size);
     const char *at = before, *line = strstr(diff, "@@");
-    while (line && *line) {
+    for (line = line ? line : ""; *line;) {
         const char *end = strchr(line, '\n') + 1;
         size_t length = (size_t)(end - line);
         long first;
