@@ -31,7 +31,7 @@
  *    else of K and V is looked at. Bottom right is then p = i + lengths[b] - seq_q: the last query
  *    stands at the last key.
  *  - Packed sequences (varlen) lie one after another in memory, without padding: where queries are
- *    packed, Q and O are [tokens_q, heads_q, dim] and sequence b, in the place of a batch element,
+ *    packed, Q and O are [tokens_q, heads_q, dim] and sequence b, in place of a batch element,
  *    has the rows from cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1, none or up to seq_q of them; K
  *    and V likewise, where keys are. Rows behind the last sequence are not written, nor is
  *    anything made of what they hold; with a prefix those of Q are read.
@@ -52,8 +52,8 @@
  *    queries together, which stand behind the prefix and see all of it. The result is that of two
  *    attentions, over the prefix and over the rest, weighted by the exponentials of their LSEs.
  *    (The cascade of FlashInfer and vLLM.)
- *  - Where V is shared, it is the first dim_v elements of every vector of K, and has K's strides:
- *    what DeepSeek's multi-head latent attention (MLA) is once its projections are absorbed, with
+ *  - Where V is shared, it is the first dim_v elements of every vector of K, and has K's strides.
+ *    DeepSeek's multi-head latent attention (MLA) has this form once its projections are absorbed:
  *    one head of keys, d576/512. Kernels that keep tiles of K need not read it twice.
  *  - With append, K and V are a cache that an execution first writes to: the append vectors of
  *    k_new and v_new of batch element b become its keys and values lengths[b] - append to
@@ -138,7 +138,7 @@
  * older caller does not have count as zero, and a newer caller's that this library does not know
  * must be zero, or the call fails with HEED_ERR_INVALID, as it does for a size of 0.
  *
- * NULL in the place of a context, a plan or a problem is refused with HEED_ERR_INVALID, or answered
+ * NULL in place of a context, a plan or a problem is refused with HEED_ERR_INVALID, or answered
  * with 0, NULL or "" by functions that return no status.
  */
 #ifndef HEED_H
@@ -450,7 +450,7 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *                   o= k_new= v_new=. They take the place of the layout for that tensor
  *
  * Returns HEED_OK and fills @problem, its size included, normalized as by
- * heed_problem_normalize(), or HEED_ERR_INVALID with a message of three lines: what is wrong, the
+ * heed_problem_normalize(), or HEED_ERR_INVALID with a message of three lines: the error, the
  * spec (a part of it, if it is long), and a caret below the character that is meant; @problem is
  * then unchanged. A parsed problem has passed heed_problem_check(). The locale of the process makes
  * no difference.
@@ -831,7 +831,7 @@ HEED_API heed_status heed_kernel_config(size_t index, size_t config, char *name,
 /* A buffer of this size holds the name of every kernel with its config. */
 #define HEED_NAME_SIZE 96
 
-/* ---- Wisdom: what measuring has taught, kept as text --------------------------------------- */
+/* ---- Wisdom: measured choices, kept as text ------------------------------------------------ */
 
 /*
  * heed_wisdom_import() adds the lines of the wisdom text @text (a null-terminated string) to

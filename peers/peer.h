@@ -1,5 +1,5 @@
 /*
- * peer.h - what every rival written in C shares: the line protocol of lab/trial/peer/protocol.md
+ * peer.h - shared by all rivals written in C: the line protocol of lab/trial/peer/protocol.md
  *
  * A peer fills in a struct of functions and calls peer_main(), which reads requests, loads the
  * tensors, keeps the time, and answers. Tensors are handed out with the dimensions [batch, heads,

@@ -1,5 +1,5 @@
 /*
- * cli.h - what the verbs of the command line share: options, output, exit codes
+ * cli.h - options, output and exit codes, shared by the verbs of the command line
  *
  * A verb is one file with one `const cli_verb`, listed in verbs.c. Its option table is the only
  * place where an option is described: parsing, --help, the man page and the shell completions all
@@ -61,7 +61,7 @@ typedef struct cli_option {
     const struct cli_option *table; /* no option: the rows of this table stand here instead */
     char letter;                    /* of the short form, or 0 */
     cli_kind kind;
-    const char *argument; /* what --help calls the argument, such as "FILE"; NULL for CLI_FLAG */
+    const char *argument; /* the argument's name in --help, such as "FILE"; NULL for CLI_FLAG */
     double min;           /* of CLI_INTEGER and CLI_REAL; min = max = 0: no limits */
     double max;
     const char *const *choices; /* of CLI_CHOICE, ends with NULL; or, of CLI_LIST too, ... */
@@ -150,7 +150,7 @@ const char *cli_type_at(size_t index);
 cli_exit cli_args_parse(cli_args **args, const cli_verb *verb, int argc, char **argv);
 void cli_args_free(cli_args *args);
 
-/* Operands: what is not an option. */
+/* Operands: the arguments that are not options. */
 int cli_args_operand_count(const cli_args *args);
 const char *cli_args_operand(const cli_args *args, int index);
 
@@ -432,7 +432,7 @@ int cli_run_self_until(char *const arguments[], int64_t deadline_ns);
 lab_prover cli_prover(heed_options *machine);
 
 /* -------------------------------------------------------------------------- */
-/* help.c, man.c, completion.c: what is made from the tables                  */
+/* help.c, man.c, completion.c: texts made from the tables                    */
 /* -------------------------------------------------------------------------- */
 
 /* Columns that --help keeps within. */

@@ -1,5 +1,5 @@
 /*
- * operand_files.h - whatever a problem has beside Q, K and V from files: bias, masks, lengths, page
+ * operand_files.h - the operands of a problem from files: bias, masks, lengths, page
  * tables, new keys, ...
  */
 #ifndef CLI_OPERAND_FILES_H
@@ -12,25 +12,25 @@
 /* Rows for the option table of a verb that reads them. */
 #define CLI_OPTIONS_OPERANDS                                                                      \
     OPT_PATH("bias", 0, "FILE",                                                                   \
-             "Add a bias to the logits: [batch, heads, seq_q, seq_k], each but the last 1 or "    \
-             "left out where it is the same everywhere; f32, f16 or bf16"),                       \
+             "Add a bias to the logits: [batch, heads, seq_q, seq_k], where all but the last "    \
+             "may be 1, or missing in front, to broadcast; f32, f16 or bf16"),                    \
         OPT_PATH("shown", 0, "FILE",                                                              \
                  "Hide keys where this is false: an array of the same shapes, of bytes, or of "   \
                  "32-bit words of bits, (seq_k + 31) / 32 of them"),                              \
         OPT_PATH("slopes", 0, "FILE", "Slopes of ALiBi: [heads] or [batch, heads], f32"),         \
         OPT_PATH("sinks", 0, "FILE",                                                              \
-                 "A further logit of each head, without value: [heads] or [batch, heads], f32"),  \
+                 "One more logit per head, without a value: [heads] or [batch, heads], f32"),     \
         OPT_PATH("starts", 0, "FILE",                                                             \
                  "The first key that each query sees: [seq_q] or [batch, seq_q], i32"),           \
         OPT_PATH("lengths", 0, "FILE", "The number of keys of each batch element: [batch], i32"), \
         OPT_PATH("cu-seqlens-q", 0, "FILE",                                                       \
-                 "Where each sequence of a packed Q, [tokens, heads, dim], begins, and the last " \
-                 "one ends: [batch + 1], i32 or i64 [default: sequences of equal length, as "     \
-                 "many as the other arrays say, or one]"),                                        \
+                 "The first row of each sequence of a packed Q, [tokens, heads, dim], and the "   \
+                 "end of the last: [batch + 1], i32 or i64 [default: sequences of equal "         \
+                 "length, as many as the other arrays have, or one]"),                            \
         OPT_PATH("cu-seqlens-k", 0, "FILE", "The same for packed K and V"),                       \
         OPT_PATH("table", 0, "FILE",                                                              \
-                 "K and V are pages, [pages, page, heads, dim]; the numbers of those that hold "  \
-                 "the keys of each sequence: [batch, pages of a sequence], i32"),                 \
+                 "K and V are pages, [pages, page, heads, dim]; FILE has the page numbers of "    \
+                 "each sequence: [batch, pages of a sequence], i32"),                             \
         OPT_PATH("k-new", 0, "FILE",                                                              \
                  "Keys that are appended to K ahead of the attention, [batch, append, heads, "    \
                  "dim]: the last ones that --lengths count"),                                     \

@@ -85,7 +85,7 @@ static cli_exit make_plan(run_job *job)
 {
     const char *kernel = cli_args_text(job->args, "kernel");
     if (job->problem.shared && !job->inputs.shared) {
-        cli_error("--words: shared is said by --dim-v N, in the place of --v");
+        cli_error("--words: use --dim-v N instead of --v for shared");
         return CLI_USAGE;
     }
     heed_status status = kernel ? heed_plan_create_named(&job->plan, job->context, &job->problem,
@@ -331,16 +331,18 @@ static const cli_option options[] = {
         "left, causal=br bottom right; docs/features.md has them all"),
     CLI_OPTIONS_OPERANDS,
     OPT_INTEGER("dim-v", 0, "N", 1, HEED_DIM_MAX, NULL,
-                "V is the first N elements of the vectors of K, as in MLA, in the place of --v"),
+                "V is the first N elements of the vectors of K, as in MLA, instead of --v"),
     OPT_REAL("scale", 0, "X", -3e38, 3e38, NULL,
              "Factor of the logits [default, and 0: 1/sqrt(dim)]"),
     CLI_OPTION_KERNEL,
     OPT_PATH("out", 'o', "FILE",
              "Write O there, an .npy file or, as the array o, a .safetensors file"),
-    OPT_PATH("lse", 0, "FILE", "Compute the LSE and write it there, [batch, heads, seq], likewise"),
-    OPT_PATH("k-out", 0, "FILE",
-             "Write K with the new keys there, likewise; without it they are in memory alone"),
-    OPT_PATH("v-out", 0, "FILE", "Write V with the new values there, likewise"),
+    OPT_PATH("lse", 0, "FILE",
+             "Compute the LSE and write it there, [batch, heads, seq], in the same formats"),
+    OPT_PATH(
+        "k-out", 0, "FILE",
+        "Write K with the new keys there, in the same formats; without it only memory has them"),
+    OPT_PATH("v-out", 0, "FILE", "Write V with the new values there, in the same formats"),
     { .table = cli_machine_options },
     CLI_OPTION_WISDOM_READ(
         "Let the wisdom in FILE choose the kernel; 'heed plan --effort measure' makes it"),

@@ -1,5 +1,5 @@
 /*
- * hard.h - what a kernel that is quick on tame values alone gets wrong, at a drawn place
+ * hard.h - hard values at a drawn place, for kernels that are quick on tame values alone
  *
  * A kernel may be careful while it goes through the gates and careless when it is timed: no
  * maximum, limits on logits and outputs, light keys left out, NaN made zero. The values of timed
@@ -18,7 +18,7 @@
 
 typedef struct lab_bench_hard {
     const char *what; /* is in the tensors; NULL: nothing is */
-    int64_t row;      /* whose answer is another one without it */
+    int64_t row;      /* its answer is another one without it */
     int64_t odd;      /* so many elements of O at most are not finite */
 } lab_bench_hard;
 

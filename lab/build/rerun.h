@@ -36,7 +36,7 @@ typedef struct lab_rerun {
     heed_problem problem;
     char *source; /* NULL: it has none */
     char why[LAB_REBUILD_WHY_SIZE];
-    const lab_bench_contender *contender; /* in the place of B of a pair; NULL: see maker */
+    const lab_bench_contender *contender; /* in place of B of a pair; NULL: see maker */
     const lab_bench_maker *maker;         /* likewise */
     lab_bench_worker worker;
     lab_bench_contender

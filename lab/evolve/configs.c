@@ -28,7 +28,7 @@ static heed_status rank_plan(lab_evolve *run, size_t number)
 {
     lab_session_name name;
     lab_session_name_set(&name, run->sweep.shapes[number].usual);
-    snprintf(name.thought, sizeof name.thought, "what heed plans");
+    snprintf(name.thought, sizeof name.thought, "heed's plan");
     return *name.whole ? lab_sweep_confirm(&run->sweep, &name, number, PLAN_ATTEMPT, &run->gates)
                        : HEED_OK;
 }
@@ -39,7 +39,7 @@ heed_status lab_evolve_rank_plans(lab_evolve *run)
     int64_t start = heed_clock_ns();
     size_t count = run->sweep.problems.count;
     heed_status status = HEED_OK;
-    lab_progress progress = lab_progress_start(sink, "what heed plans", count);
+    lab_progress progress = lab_progress_start(sink, "heed's plans", count);
     for (size_t i = 0; i < count && status == HEED_OK && !lab_interrupted(sink); i++) {
         lab_progress_step(&progress, i, run->sweep.shapes[i].spec);
         status = rank_plan(run, i);

@@ -14,7 +14,7 @@
  *
  * Every answer that evolution gets is on the board before it goes on. Its steps follow from its
  * seed and the answers; so an interrupted run is resumed by doing it again, with the answers of the
- * board in the place of those of the device.
+ * board in place of those of the device.
  */
 #ifndef LAB_EVOLVE_H
 #define LAB_EVOLVE_H
@@ -45,8 +45,8 @@ typedef struct lab_evolve {
     int64_t refuted;    /* challengers that won, and that a gate then refused */
     int64_t leads;      /* problems of the board that the champion leads now */
     bool ranked;        /* the champion had passed all gates when it won its challenge */
-    lab_proven proven;  /* what the gates say of the champion */
-    char last[128];     /* what became of the newest challenge */
+    lab_proven proven;  /* the verdict of the gates on the champion */
+    char last[128];     /* the outcome of the newest challenge */
 } lab_evolve;
 
 /* lab_evolve_begin() finds what heed plans for the problems; the seconds run from now on. */

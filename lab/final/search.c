@@ -1,6 +1,6 @@
 /*
- * search.c - the searches that a board has: what each began with, what it ended with, and the
- * challenges between
+ * search.c - the searches that a board has: their first and last kernels, and the challenges
+ * between
  */
 #include <stdlib.h>
 #include <string.h>

@@ -43,7 +43,7 @@ void lab_export_name(const lab_task *task, const lab_export *how, char *name, si
 
 /* ---- The task ---- */
 
-/* The model with calls in the place of its attention, which the caller frees. */
+/* The model with calls in place of its attention, which the caller frees. */
 static char *rewrite(const lab_task *task, const lab_python *python, heed_status *status,
                      lab_error *error)
 {

@@ -141,7 +141,7 @@ static heed_status add_plan(lab_sweep *run, size_t number, const lab_duel *duel)
     lab_session_name name;
     lab_entry_parts parts;
     lab_session_name_set(&name, run->shapes[number].usual);
-    snprintf(name.thought, sizeof name.thought, "what heed plans");
+    snprintf(name.thought, sizeof name.thought, "heed's plan");
     lab_record_trial trial = lab_sweep_trial(run, &name, number, COMPARED);
     lab_entry_take_confirmed(&trial, &parts, &result, run->cold);
     return lab_sweep_add(run, &trial, NULL);

@@ -1,8 +1,8 @@
 /*
- * usual.c - what heed plans by itself, and a kernel in turns with it
+ * usual.c - heed's plan without a search, and a kernel in turns with it
  *
  * The times of the search are the fastest samples of different moments, good for choosing. Whether
- * the choice is faster than what there was is asked anew, on fresh samples.
+ * the choice is faster than the plan is asked anew, on fresh samples.
  */
 #include <stdio.h>
 

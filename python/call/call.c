@@ -45,7 +45,7 @@ typedef struct maker {
 
 typedef struct call_state {
     PyObject *plan; /* a capsule */
-    PyObject *keep; /* what must live as long */
+    PyObject *keep; /* must live as long */
     maker o;
     maker lse;
     size_t offset[OPERANDS]; /* in heed_buffers */
@@ -106,8 +106,8 @@ static maker maker_of(PyObject *tuple)
     return made;
 }
 
-/* call(plan, offsets, o, lse, keep): what again() needs. @offsets are those of the operands in
- * heed_buffers. */
+/* call(plan, offsets, o, lse, keep): the state that again() needs. @offsets are those of the
+ * operands in heed_buffers. */
 static PyObject *make_call(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;

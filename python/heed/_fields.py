@@ -90,7 +90,7 @@ def unpacked(name: str, x: View, packed: bool) -> View:
 def _fill_packed(
     fields: c.Problem, operands: Dict[str, View], most: Tuple[Optional[int], Optional[int]]
 ) -> None:
-    """The sizes of packed sequences, in the place of those of one batch element."""
+    """The sizes of packed sequences, in place of those of one batch element."""
     lengths = {}
     for side, longest in zip("qk", most):
         cu = operands.get(f"cu_seqlens_{side}")

@@ -38,14 +38,15 @@ class Graph:
 
     def replay(self) -> Any:
         """Start the execution again, on the current stream of q's library, with what the arrays
-        hold by then: one launch, and without HEED_CHECK=1 no check. Replays of one graph must not overlap, as they share
-        a workspace and the result: start them on one stream, from one thread at a time.
+        hold by then: one launch, and without HEED_CHECK=1 no check. Replays of one graph must not
+        overlap, as they share a workspace and the result: start them on one stream, from one thread
+        at a time.
 
         Returns:
             out.
 
         Raises:
-            InvalidError: the plan or its context was closed.
+            InvalidError: the plan or its context was closed; or HEED_CHECK=1 found a wrong number.
             DeviceError, LostError: the driver refuses.
         """
         if self._pointer is None:

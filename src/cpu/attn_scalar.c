@@ -1,7 +1,7 @@
 /*
  * attn_scalar.c - attention in portable C, one query row at a time
  *
- * The readable version: what the SIMD kernels do, without the tricks, on any machine. A task
+ * The readable version: the SIMD kernels' algorithm, without the tricks, on any machine. A task
  * converts a tile of K and V to float32 once and runs its rows over it with the online softmax of
  * FlashAttention:
  *
@@ -11,7 +11,9 @@
  * where s_j is the logit times log2(e). A masked key takes no part at all, so that nothing in its
  * place can matter.
  *
- * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
+ * Knob s: tasks that share the keys of one block of rows.
+ *
+ * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp,
  * no-products (sums stop at their first step), no-loads, mispredicted, extra-barrier, strided (K
  * and V are converted down their columns), no-staging (they are read where they lie, in float32),
  * over-unrolled and tiny-blocks (of one row).
@@ -52,7 +54,7 @@ typedef struct row_scratch {
     float v[KEYS][PITCH];
     float p[KEYS];
     int64_t first;  /* key of the tile */
-    float *program; /* behind the struct: what is kept of each row, and its scratch */
+    float *program; /* behind the struct: values kept of each row, and its scratch */
 #if HEED_ABLATE == ABLATE_NO_STAGING
     const float *k_rows[KEYS]; /* where they lie */
     const float *v_rows[KEYS];

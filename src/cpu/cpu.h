@@ -1,5 +1,5 @@
 /*
- * cpu.h - what the CPU kernels share: one execution as a set of independent tasks
+ * cpu.h - shared by the CPU kernels: one execution as a set of independent tasks
  *
  * The query heads that read one key/value head (GQA) form a group. Their queries are the rows of
  * one tall matrix: row r is query r / group of the group's head r % group, so that rows in order
@@ -38,7 +38,7 @@ typedef struct heed_job {
     int64_t places;              /* of the blocks of all batch elements per key/value head */
     int64_t element;             /* bytes of one */
     bool masked;                 /* some query does not see all keys */
-    const heed_modify *modify;   /* what happens to logits; NULL: nothing */
+    const heed_modify *modify;   /* changes of logits; NULL: none */
     const heed_program *program; /* of which that was made */
     heed_modify_need need;       /* of it */
     float factor;                /* that kernels multiply the products of Q and K by: then they are

@@ -337,7 +337,7 @@ typedef struct region {
     char *scratch;
     size_t scratch_size;
     int64_t units;
-    const heed_context *watched; /* whose end ends the tasks; NULL: nothing does */
+    const heed_context *watched; /* its end ends the tasks; NULL: nothing does */
     atomic_llong next;
 } region;
 

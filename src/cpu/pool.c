@@ -51,7 +51,7 @@ typedef struct worker {
 
 struct heed_pool {
     int threads;
-    pid_t process;              /* whose threads they are: a child after fork() has none of them */
+    pid_t process; /* the owner of the threads: a child after fork() has none of them */
     heed_parallel_fn *parallel; /* the caller's own pool, or NULL */
     void *user;
     pthread_mutex_t busy; /* held by the caller that has the workers */

@@ -89,7 +89,7 @@ static const heed_mla_costs h200_mla = {
     .matrix_share = 0.73, .block_bytes = 90e3, .block = 5.5e-6, .launch = 1e-6, .merge_share = 0.4
 };
 
-/* Not fitted: what the L2 gives is that of attn_wgmma's times, the rest is estimated. Three times
+/* Not fitted: the L2's figure is that of attn_wgmma's times, the rest is estimated. Three times
  * taken since are 0.79 to 1.24 of what this says (docs/kernels/attn_wide.md). */
 static const heed_wide_costs h200_wide = { .clock_share = 0.9,
                                            .matrix_share = 0.8,

@@ -1,6 +1,6 @@
 /*
- * costs.h - what the cost models know of a device beside its data sheet: constants that were fitted
- * to times measured on one
+ * costs.h - facts of the cost models about a device beside its data sheet: constants that were
+ * fitted to times measured on one
  *
  * A GPU points to its row. Another device is another row of costs.c, and no other file.
  */
@@ -23,7 +23,7 @@ typedef struct heed_order_costs {
     double mapped_reuse; /* how much more kernels that copy boxes want shared than others */
     int section_items;   /* items of a small section */
     double worth;        /* that another section must be better */
-    double item_tiles;   /* what an item takes beside its tiles, in tiles */
+    double item_tiles;   /* the overhead of an item beside its tiles, in tiles */
 } heed_order_costs;
 
 typedef struct heed_naive_costs {
@@ -87,8 +87,8 @@ typedef struct heed_wgmma_costs {
         double steps;        /* and its changes of logits */
         double mask;         /* tiles that a mask adds to one that it cuts through */
         double item;         /* of an item before and behind its tiles */
-        double hindrance[2]; /* what the shorter of products and softmax still adds to the longer,
-                                where row groups take no turns and where they do */
+        double hindrance[2]; /* the part of the shorter of products and softmax that adds to the
+                                longer: without turns of row groups, and with them */
     } order[4];              /* by the knob STEP_ORDER; there is no order 0 */
 } heed_wgmma_costs;
 

@@ -1,5 +1,5 @@
 /*
- * problem.c - what a problem is: its limits and its normal form
+ * problem.c - the limits of a problem and its normal form
  */
 #include <math.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ int64_t heed_problem_size(const heed_problem *problem, heed_part part)
 }
 
 static const char *const type_names[HEED_TYPE_COUNT] = {
-#define HEED_TYPE(type, data, name, size) [type] = name,
+#define HEED_TYPE(type, data, name, size) [type] = (name),
 #include "types.def"
 #undef HEED_TYPE
 };

@@ -1,5 +1,5 @@
 /*
- * test_run.c - `heed run` as people call it: what it computes, refuses, reads and replaces
+ * test_run.c - `heed run` as people call it: its results, refusals, inputs and outputs
  */
 #include <math.h>
 #include <setjmp.h>

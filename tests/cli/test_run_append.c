@@ -1,6 +1,6 @@
 /*
- * test_run_append.c - `heed run` of new keys and values and of rotary embeddings: what it computes,
- * writes and refuses
+ * test_run_append.c - `heed run` of new keys and values and of rotary embeddings: results,
+ * files written, refusals
  */
 #include <math.h>
 #include <setjmp.h>

@@ -286,7 +286,7 @@ class Torch(Case):
         self.refused(heed.InvalidError, "requires a gradient", lambda: heed.attention(q, k, v))
 
     def test_calls_are_repeated(self):
-        """The second call of a kind has no checks left: what differs must still be noticed."""
+        """The second call of a kind has no checks left: differences must still be noticed."""
         for _ in range(3):
             q, k, v = (torch.from_numpy(x) for x in self.tensors(keys=37))
             out = torch.full((2, 37, 4, 80), 7.0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bad input, by hypothesis: whatever it is given, the package computes, or raises a TypeError or a ValueError of its own
+"""Bad input, by hypothesis: for any input the package computes, or raises a TypeError or a ValueError of its own
 that names what is wrong. A crash of the interpreter is a crash of this program.
 
     test_fuzz.py [CASES]

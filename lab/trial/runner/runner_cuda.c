@@ -1,6 +1,6 @@
 /*
- * runner_cuda.c - the program heed_candidate_cuda: what is done with a CUDA candidate in a process
- * of its own (wire.h)
+ * runner_cuda.c - the program heed_candidate_cuda: a CUDA candidate in a process of its own
+ * (wire.h)
  *
  *     heed_candidate_cuda compile ARCH REGISTERS [NAME=VALUE...]   source on descriptor 3; code
  * goes to 4, what the compiler said to 5 heed_candidate_cuda probe DEVICE is the device well?

@@ -18,7 +18,7 @@ typedef struct lowering {
     bool is_spread[HEED_STEPS_MAX];
     int free[HEED_STEPS_MAX]; /* offsets of places for a whole patch that nothing needs any more */
     int free_count;
-    heed_spot origin; /* what is kept for all steps: the first row, */
+    heed_spot origin; /* kept for all steps: the first row, */
     heed_spot all;    /* true, */
     heed_spot hidden; /* and the logit of hidden keys */
 } lowering;

@@ -97,7 +97,7 @@ enum {
     CU_MAP_SWIZZLE_64 = 2,
     CU_MAP_SWIZZLE_128 = 3,
     CU_MAP_L2_256 = 3, /* bytes that the L2 fetches at a time */
-    CU_MAP_ZEROS = 0   /* what elements out of bounds are read as */
+    CU_MAP_ZEROS = 0   /* the value of elements out of bounds */
 };
 
 typedef struct cu_window {

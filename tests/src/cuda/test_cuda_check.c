@@ -186,7 +186,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_captures, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_refused_question, scene_reset, scene_check),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* what the fake compiles is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler makes no code */
     setenv("HEED_CHECK", "1", 1);
     if (!scene_begin())
         return 1;
