@@ -129,6 +129,22 @@ static lab_tensor *array_of(run_job *job, int place)
     return array->data ? array : NULL;
 }
 
+/* Strides in --words may lead beyond the arrays. */
+static cli_exit check_extents(run_job *job)
+{
+    for (int role = 0; role < LAB_ROLES; role++) {
+        const lab_view view = lab_view_of(&job->problem, (lab_role)role);
+        const lab_tensor *array = array_of(job, role);
+        if (array && lab_view_bytes(&view) > lab_tensor_bytes(array)) {
+            cli_error("--words: the strides of %s reach %zu bytes far; its array has %zu",
+                      lab_role_name((lab_role)role), lab_view_bytes(&view),
+                      lab_tensor_bytes(array));
+            return CLI_USAGE;
+        }
+    }
+    return CLI_OK;
+}
+
 /* Gives @place memory of the device, with what the array holds, of an output zeros, which stay
  * where no sequence has a row. On the CPU arrays are used where they are. */
 static heed_status bring(run_job *job, int place)
@@ -298,6 +314,8 @@ static cli_exit run(const cli_args *args)
         code = make_plan(&job);
     if (code == CLI_OK)
         code = make_outputs(&job);
+    if (code == CLI_OK)
+        code = check_extents(&job);
     if (code == CLI_OK)
         code = make_room(&job);
     if (code == CLI_OK)
