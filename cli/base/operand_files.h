@@ -1,6 +1,6 @@
 /*
- * operand_files.h - the operands of a problem from files: bias, masks, lengths, page
- * tables, new keys, ...
+ * operand_files.h - the operands of a problem beside Q, K and V, from files: bias, masks, lengths,
+ * page tables, new keys, ...
  */
 #ifndef CLI_OPERAND_FILES_H
 #define CLI_OPERAND_FILES_H
@@ -32,12 +32,12 @@
                  "K and V are pages, [pages, page, heads, dim]; FILE has the page numbers of "    \
                  "each sequence: [batch, pages of a sequence], i32"),                             \
         OPT_PATH("k-new", 0, "FILE",                                                              \
-                 "Keys that are appended to K ahead of the attention, [batch, append, heads, "    \
-                 "dim]: the last ones that --lengths count"),                                     \
+                 "New keys, appended to K before the attention, [batch, append, heads, dim]: "    \
+                 "the last ones that --lengths counts"),                                          \
         OPT_PATH("v-new", 0, "FILE", "Their values, appended to V"),                              \
         OPT_PATH("rotary-cos", 0, "FILE",                                                         \
                  "Cosines of a rotary embedding of the new keys and of Q: [positions, half the "  \
-                 "columns], f32, f16 or bf16, for as many positions as K has keys, or more. The " \
+                 "columns], f32, f16 or bf16, for at least as many positions as K has keys. The " \
                  "first half of the columns is rotated with the second one, or with --words "     \
                  "rotary=COLUMNS:interleaved each column with its neighbour"),                    \
         OPT_PATH("rotary-sin", 0, "FILE", "Its sines"),                                           \

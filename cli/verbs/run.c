@@ -339,9 +339,8 @@ static const cli_option options[] = {
              "Write O there, an .npy file or, as the array o, a .safetensors file"),
     OPT_PATH("lse", 0, "FILE",
              "Compute the LSE and write it there, [batch, heads, seq], in the same formats"),
-    OPT_PATH(
-        "k-out", 0, "FILE",
-        "Write K with the new keys there, in the same formats; without it only memory has them"),
+    OPT_PATH("k-out", 0, "FILE",
+             "Write K with the new keys there, in the same formats [default: in memory only]"),
     OPT_PATH("v-out", 0, "FILE", "Write V with the new values there, in the same formats"),
     { .table = cli_machine_options },
     CLI_OPTION_WISDOM_READ(
