@@ -36,6 +36,26 @@ _calls = _again.Calls(256)
 _repeat = _again.module.again_plain if _again.module else None
 
 
+def _is_broadcast(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> bool:
+    """Whether torch takes the long way, whose result is dense: for other than four dimensions, and
+    for keys that batch elements or, without enable_gqa, heads share."""
+    shown = 1 if enable_gqa else 2
+    return query.dim() != 4 or any(
+        x.dim() != 4 or x.shape[:shown] != query.shape[:shown] for x in (key, value)
+    )
+
+
+def _is_dense(query: Tensor, value: Tensor, dense: bool) -> bool:
+    return dense or query.shape[-1] != value.shape[-1] or query.stride(-1) != 1
+
+
+def _result(query: Tensor, value: Tensor, dense: bool) -> Tensor:
+    """A tensor for O, with torch's own strides: dense, or in the order of query's dimensions."""
+    if _is_dense(query, value, dense):
+        return query.new_empty((*query.shape[:-1], value.shape[-1]))
+    return torch.empty_like(query)
+
+
 def _words(
     mask: Optional[Tensor], causal: bool, scale: Optional[float]
 ) -> Tuple[Tuple[Any, ...], Words]:
@@ -53,20 +73,29 @@ def _forward(
     mask: Optional[Tensor],
     causal: bool,
     scale: Optional[float],
+    dense: bool = False,
 ) -> Tensor:
     given, words = _words(mask, causal, scale)
     with torch.no_grad():
-        o: Tensor = attend(query, key, value, given, words)
+        o: Tensor = attend(query, key, value, given, words, out=_result(query, value, dense))
     return o
 
 
 @_forward.register_fake
-def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
-    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+def _(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    dense: bool = False,
+) -> Tensor:
+    return _result(query, value, dense)
 
 
 def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
-    query, key, value, mask, ctx.causal, ctx.scale = inputs
+    query, key, value, mask, ctx.causal, ctx.scale = inputs[:6]
     ctx.save_for_backward(query, key, value, mask)
 
 
@@ -113,6 +142,7 @@ def _(
     mask: Optional[Tensor],
     causal: bool,
     scale: Optional[float],
+    dense: bool = False,
 ) -> Tuple[Tensor, int]:
     size = info.batch_size
     batch = query.shape[0 if dims[0] is None or dims[0] > 0 else 1]
@@ -123,7 +153,7 @@ def _(
         lead = lead.reshape(size if dims[3] is not None else 1, *shape)
         mask = lead.expand(size, batch, *shape[1:]).flatten(0, 1)
     q, k, v = (_batched(x, dim, size) for x, dim in zip((query, key, value), dims))
-    o = _forward(q, k, v, mask, causal, scale)
+    o = _forward(q, k, v, mask, causal, scale, dense)
     return o.unflatten(0, (size, batch)), 0
 
 
@@ -189,10 +219,12 @@ def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
         ) from None
 
 
-def _learn(words: Tuple[Any, ...], arrays: Tuple[Any, ...], plan: Plan) -> None:
+def _learn(words: Tuple[Any, ...], arrays: Tuple[Any, ...], dense: bool, plan: Plan) -> None:
     """Remember a call of torch's plain state that went well."""
     query, _, value, _, mask = arrays
-    maker, _ = _again.makers_of(query, (*query.shape[:-1], value.shape[-1]), None)
+    maker: Optional[_again.Maker] = (torch.empty_like, None, None)
+    if _is_dense(query, value, dense):
+        maker, _ = _again.makers_of(query, (*query.shape[:-1], value.shape[-1]), None)
     name = "shown" if mask is not None and mask.dtype is torch.bool else "bias"
     _calls.learn(words, arrays, (name,), plan, maker, None, keep=plan)
 
@@ -222,8 +254,10 @@ def scaled_dot_product_attention(
     Nothing is copied, but under vmap: there a tensor without the mapped dimension is.
 
     Returns:
-        (batch, ..., heads, queries, dim of value), dense. A row that sees no key is 0. Gradients
-        are torch's: they are computed from query, key and value by torch's own attention.
+        (batch, ..., heads, queries, dim of value), with torch's strides: in memory its dimensions
+        have the order of query's where there are four, value's dim is query's, and no keys are
+        broadcast; else it is dense. A row that sees no key is 0. Gradients are torch's: they are
+        computed from query, key and value by torch's own attention.
 
     Raises:
         InvalidError, ArgumentTypeError: as heed.attention(), for what torch refuses too.
@@ -242,6 +276,7 @@ def scaled_dot_product_attention(
         raise InvalidError("attn_mask: must be None where is_causal is True")
     _refuse_tangents(query, key, value, attn_mask)
     lead = query.shape[:-3]
+    dense = _is_broadcast(query, key, value, enable_gqa)
     kind = query.device.type
     if torch.is_autocast_enabled(kind) and query.dtype is not torch.float64:
         dtype = torch.get_autocast_dtype(kind)
@@ -263,14 +298,14 @@ def scaled_dot_product_attention(
     given = (q, k, v) if attn_mask is None else (q, k, v, attn_mask)
     o: Tensor
     if _wants_operator(*given):
-        o = _forward(q, k, v, attn_mask, is_causal, scale)
+        o = _forward(q, k, v, attn_mask, is_causal, scale, dense)
     elif _again.knows(Tensor) and all(x is y for x, y in zip((query, key, value), own)):
         more, words = _words(attn_mask, is_causal, scale)
-        o, _, plan = compute(q, k, v, more, words)
-        _learn((dropout_p, is_causal, scale, enable_gqa), own, plan)
+        o, _, plan = compute(q, k, v, more, words, out=_result(q, v, dense))
+        _learn((dropout_p, is_causal, scale, enable_gqa), own, dense, plan)
     else:  # without the module in C, or with tensors that autocast has made
         more, words = _words(attn_mask, is_causal, scale)
-        o = attend(q, k, v, more, words)
+        o = attend(q, k, v, more, words, out=_result(q, v, dense))
     return o if len(lead) == 1 else o.view(*query.shape[:-2], *o.shape[-2:])
 
 

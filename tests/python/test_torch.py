@@ -48,7 +48,15 @@ class Case(unittest.TestCase):
         self.assertLess(off.item(), bound)
 
     def same(self, *tensors, bound=1e-5, **words):
-        self.near(of_heed(*tensors, **words), of_torch(*tensors, **words), bound)
+        mine, wanted = of_heed(*tensors, **words), of_torch(*tensors, **words)
+        self.near(mine, wanted, bound)
+        return mine, wanted
+
+
+    def laid_out(self, mine, wanted):
+        """The strides are the same, but of dimensions of one element."""
+        strides = [[step for size, step in zip(x.shape, x.stride()) if size > 1] for x in (mine, wanted)]
+        self.assertEqual(*strides)
 
 
 class Forward(Case):
@@ -82,6 +90,28 @@ class Forward(Case):
     def test_views(self):
         q, k, v = draw(2, 37, 3, 4, 16).permute(2, 0, 3, 1, 4)
         self.same(q, k, v, is_causal=True)
+
+    def test_strides(self):
+        """Those of torch, the second time as well, when the call is known."""
+        k, v, wide = draw(2, 4, 7, 8), draw(2, 4, 7, 8), draw(2, 4, 7, 12)
+        queries = (
+            draw(2, 4, 5, 8), draw(2, 5, 4, 8).transpose(1, 2), draw(2, 5, 3, 4, 8).permute(2, 0, 3, 1, 4)[0],
+            draw(5, 2, 4, 8).permute(1, 2, 0, 3), draw(2, 4, 5, 20)[..., :8], draw(1, 1, 5, 8).expand(2, 4, 5, 8),
+            draw(2, 1, 4, 8).transpose(1, 2), draw(4, 2, 5, 8).transpose(0, 1),
+        )
+        for q in queries:
+            cases = (
+                ((q, k, v), {}), ((q, k, wide), {}), ((q.half(), k.half(), v.half()), {}),
+                ((q, k, v, draw(q.shape[2], 7)), {}), ((q, k[:, :2], v[:, :2]), {"enable_gqa": True}),
+                ((q[0], k[0], v[0]), {}),
+            )
+            if DEVICE == "cpu":  # torch's result of broadcast keys has the strides of a backend
+                cases += (((q, k[:, :1], v[:, :1]), {}), ((q, k[:1], v[:1]), {}))
+            for tensors, words in cases:
+                for _ in range(2):
+                    self.laid_out(*self.same(*tensors, **words, bound=2e-3))
+        five = (draw(2, 3, 5, 4, 8).transpose(2, 3), draw(2, 3, 4, 7, 8), draw(2, 3, 4, 7, 8))
+        self.laid_out(*self.same(*five))
 
     def test_autocast(self):
         q, k, v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
@@ -135,8 +165,10 @@ class Operator(Case):
         q, k, v = draw(2, 4, 9, 16), draw(2, 2, 9, 16), draw(2, 2, 9, 16)
         wanting = [x.clone().requires_grad_() for x in (q, k, v)]
         operator = torch.ops.heed.scaled_dot_product_attention.default
+        turned = draw(2, 9, 4, 16).transpose(1, 2)
         for call in ((q, k, v, None, False, None), (q, k, v, draw_mask(9, 9), False, 0.3),
-                     (*wanting, None, True, None)):
+                     (*wanting, None, True, None), (turned, k, v, None, False, None),
+                     (turned.clone().requires_grad_(), k, v, None, False, None, True)):
             for name, outcome in torch.library.opcheck(operator, call).items():
                 self.assertEqual(outcome, "SUCCESS", name)
 
@@ -150,6 +182,13 @@ class Operator(Case):
             torch.func.grad(lambda q: of_heed(q, k, v).sum())(q)
         with self.assertRaises(heed.UnsupportedError):
             torch.func.jvp(of_heed, (q, k, v), (q, k, v))
+
+    def test_compile_dynamic(self):
+        compiled = torch.compile(lambda x, mask: of_heed(x, x, x, mask).transpose(1, 2).flatten(2) + 1,
+                                 fullgraph=True, dynamic=True, backend="aot_eager")
+        for batch, length in ((2, 5), (2, 6), (3, 17), (4, 17)):
+            x, mask = draw(batch, length, 4, 8).transpose(1, 2), draw(length, length)
+            self.near(compiled(x, mask), of_torch(x, x, x, mask).transpose(1, 2).flatten(2) + 1)
 
     def test_compile(self):
         def model(q, k, v):
@@ -197,6 +236,16 @@ class Enable(Case):
         self.assertEqual(first.problem, "b2 h4 s9 d16 f32 causal layout=bhsd")
         self.assertIn(first.kernel, str(heed.torch.report()) + first.kernel)
         self.assertEqual(str(heed.torch.report()), "no calls yet")
+
+    def test_views_of_results(self):
+        """Heads are put together without a copy, as models do it."""
+        x = draw(2, 5, 4, 8).transpose(1, 2)
+        packed = draw(2, 5, 3, 4, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        with heed.torch.enable():
+            for _ in range(2):
+                for tensors in ((x, x, x), packed):
+                    mine = self.call(*tensors).transpose(1, 2).view(2, 5, 32)
+                    self.near(mine, of_torch(*tensors).transpose(1, 2).view(2, 5, 32))
 
     def test_switch(self):
         one, two = heed.torch.enable(), heed.torch.enable()
