@@ -13,8 +13,9 @@ kernels served the calls of the program, and why the others went to torch.
 
 from __future__ import annotations
 
-import warnings
+import functools
 import threading
+import warnings
 from types import TracebackType
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Type
 
@@ -32,6 +33,7 @@ from ._report import Report
 
 __all__ = ["Report", "disable", "enable", "report", "scaled_dot_product_attention"]
 
+_of_torch = functional.scaled_dot_product_attention
 _calls = _again.Calls(256)
 _repeat = _again.module.again_plain if _again.module else None
 
@@ -108,7 +110,7 @@ def _differentiate(ctx: Any, gradient: Tensor) -> Tuple[Optional[Tensor], ...]:
     with torch.enable_grad():
         for x in inputs:
             x.requires_grad_()
-        o = functional.scaled_dot_product_attention(
+        o = _of_torch(
             query,
             key,
             value,
@@ -219,6 +221,19 @@ def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
         ) from None
 
 
+def _cast(
+    query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]
+) -> Tuple[Tensor, Tensor, Tensor, Optional[Tensor]]:
+    """The tensors in the type of autocast, where that is on for their device."""
+    kind = query.device.type
+    if kind == "meta" or not torch.is_autocast_enabled(kind) or query.dtype is torch.float64:
+        return query, key, value, mask
+    dtype = torch.get_autocast_dtype(kind)
+    if mask is not None and mask.dtype is not torch.bool:
+        mask = mask.to(dtype)
+    return query.to(dtype), key.to(dtype), value.to(dtype), mask
+
+
 def _learn(words: Tuple[Any, ...], arrays: Tuple[Any, ...], dense: bool, plan: Plan) -> None:
     """Remember a call of torch's plain state that went well."""
     query, _, value, _, mask = arrays
@@ -277,12 +292,7 @@ def scaled_dot_product_attention(
     _refuse_tangents(query, key, value, attn_mask)
     lead = query.shape[:-3]
     dense = _is_broadcast(query, key, value, enable_gqa)
-    kind = query.device.type
-    if torch.is_autocast_enabled(kind) and query.dtype is not torch.float64:
-        dtype = torch.get_autocast_dtype(kind)
-        query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
-        if attn_mask is not None and attn_mask.dtype is not torch.bool:
-            attn_mask = attn_mask.to(dtype)
+    query, key, value, attn_mask = _cast(query, key, value, attn_mask)
     q, k, v = _dims4("query", query, lead), _dims4("key", key, lead), _dims4("value", value, lead)
     batch, heads = q.shape[0], q.shape[1]
     if not enable_gqa and k.shape[1] not in (1, heads):
@@ -327,7 +337,6 @@ class _Call(NamedTuple):
         return " ".join(words + ["is_causal=True"] * self.is_causal)
 
 
-_of_torch = functional.scaled_dot_product_attention
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -340,6 +349,8 @@ def _reason(
 ) -> Optional[str]:
     """Why torch must compute the call; None: heed can try."""
     given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
+    if any(x.is_nested for x in given):
+        return "a tensor is nested"
     if dropout_p != 0:
         return f"dropout_p is {dropout_p}, and heed has no dropout"
     if torch.is_grad_enabled() and any(x.requires_grad for x in given):
@@ -384,6 +395,71 @@ def _note_compiled(call: str, reason: str) -> bool:
     return True
 
 
+@torch.library.custom_op("heed::attention_or_torch", mutates_args=())
+def _either(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    enable_gqa: bool,
+) -> Tensor:
+    """heed's result or torch's, of a program that torch.compile made: which of both is known no
+    sooner than it runs, and its strides are those that were promised."""
+    words: Any = {"scale": scale, "enable_gqa": enable_gqa}
+    with torch.no_grad():
+        o = try_heed(query, key, value, mask, 0.0, causal, **words)
+        if o is None:
+            o = _of_torch(query, key, value, mask, 0.0, causal, **words)
+        promised = _promise(o, query, key, value, enable_gqa)
+        return o if o.stride() == promised.stride() else promised.copy_(o)
+
+
+def _promise(o: Tensor, query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
+    """A tensor for the result that _either() returns for @o."""
+    dense = o.shape[:-1] != query.shape[:-1] or _is_broadcast(query, key, value, enable_gqa)
+    return o.new_empty(o.shape) if dense else _result(query, value, False)
+
+
+@_either.register_fake
+def _(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    enable_gqa: bool,
+) -> Tensor:
+    o = _of_torch(query, key, value, mask, 0.0, causal, scale=scale, enable_gqa=enable_gqa)
+    return _promise(o, query, key, value, enable_gqa)
+
+
+@_either.register_vmap
+def _(
+    info: Any,
+    dims: Tuple[Optional[int], ...],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    *words: Any,
+) -> Tuple[Tensor, int]:
+    own = [(x, dim) for x, dim in zip((query, key, value, mask), dims)]
+    rank = max(x.dim() - (dim is not None) for x, dim in own if x is not None)
+    given: List[Optional[Tensor]] = []
+    for x, dim in own:
+        if x is not None:  # the mapped dimension first, and the others aligned at the last one
+            x = x.unsqueeze(0) if dim is None else x.movedim(dim, 0)
+            x = x.reshape(x.shape[0], *(1,) * (rank + 1 - x.dim()), *x.shape[1:])
+            x = x.expand(info.batch_size, *x.shape[1:])
+        given.append(x)
+    o: Tensor = _either(*given, *words)
+    return o, 0
+
+
+@functools.wraps(_of_torch)
 def _instead(
     query: Tensor,
     key: Tensor,
@@ -397,16 +473,22 @@ def _instead(
     """torch.nn.functional.scaled_dot_product_attention, by heed where heed can."""
     words = (dropout_p, is_causal, scale, enable_gqa)
     if torch.compiler.is_compiling():
+        if type(attn_mask).__module__ == "torch.nn.attention.bias":
+            attn_mask = attn_mask._materialize(query.device)  # type: ignore[union-attr]
         reason = _reason(query, key, value, attn_mask, dropout_p)
         if reason is None:
-            return scaled_dot_product_attention(query, key, value, attn_mask, *words)
+            tensors = _cast(query, key, value, attn_mask)
+            o: Tensor = _either(*tensors, is_causal, scale, enable_gqa)
+            return o
         _note_compiled(f"query={tuple(query.shape)} {query.dtype} on {query.device.type}", reason)
         return _of_torch(query, key, value, attn_mask, *words[:2], scale=scale, enable_gqa=enable_gqa)
     if _modes_are_quiet():
         if _repeat is not None and _enabled:
-            o: Optional[Tensor] = _repeat(_calls.known, words, query, key, value, None, attn_mask)
-            if o is not None:
-                return o
+            again: Optional[Tensor] = _repeat(
+                _calls.known, words, query, key, value, None, attn_mask
+            )
+            if again is not None:
+                return again
     elif not any(_overrides(x) for x in (query, key, value, attn_mask)):
         found: Tensor = torch.overrides.handle_torch_function(
             _instead, (query, key, value), query, key, value, attn_mask, *words
@@ -467,7 +549,7 @@ def try_heed(
         reason = str(error)
     _report.fell_back(
         _Call(
-            () if own else tuple(tuple(x.shape) for x in tensors),
+            tuple(() if own or x.is_nested else tuple(x.shape) for x in tensors),
             str(query.dtype),
             str(query.device),
             bool(is_causal),

@@ -301,6 +301,26 @@ class Enable(Case):
         self.assertTrue(o.is_nested)
         self.assertIn((1, False, "NestedTensor is a tensor with an attention of its own"), self.rows())
 
+    def test_nested_tensors_with_strides(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            nested = torch.nested.nested_tensor([draw(4, 3, 8), draw(4, 5, 8)])
+        with heed.torch.enable():
+            o = self.call(nested, nested, nested)
+        self.assertTrue(o.is_nested)
+        self.assertEqual(self.rows(), [(1, False, "a tensor is nested")])
+        self.assertEqual(heed.torch.report()[0].problem[:30], "query=() key=() value=() torch")
+
+    def test_it_is_called_as_of_torch(self):
+        with heed.torch.enable():
+            given = torch.nn.functional.scaled_dot_product_attention
+            self.assertEqual((given.__name__, given.__doc__), (of_torch.__name__, of_torch.__doc__))
+            wanting = self.q.clone().requires_grad_()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                of_heed(wanting, self.k, self.v).sum().backward()
+        self.assertEqual(self.rows(), [(1, True, None)])  # the gradient is no call of the program
+
     def test_modes(self):
         from torch.overrides import TorchFunctionMode
 
@@ -333,6 +353,53 @@ class Enable(Case):
                 compiled(*(x.double() for x in tensors))
         self.assertEqual(self.rows(), [(3, True, None),
                                        (1, False, "dtype torch.float64 is not float32, float16 or bfloat16")])
+
+    def test_compiled_calls_that_fall_back(self):
+        """Of a compiled program is known no sooner than it runs what heed refuses."""
+        from torch.nn.attention.bias import causal_lower_right
+
+        turned, thin = draw(2, 9, 4, 16).transpose(1, 2), draw(2, 4, 9, 32)
+        wide, few = draw(1, 2, 5, 1200), draw(2, 1, 9, 16)
+        cases = (  # tensors, the reason or None
+            ((turned, turned, turned), None), ((self.q[0], self.k[0], self.v[0]), None),
+            ((thin[..., ::2], self.k, self.v), "neighbours"),
+            ((thin.transpose(0, 1)[..., ::2].transpose(0, 1), self.k, self.v), "neighbours"),
+            ((wide, wide, wide), "1200"), ((few, self.k, self.v), "heads"),
+        )
+        for dynamic in (None, True):
+            for tensors, reason in cases:
+                torch._dynamo.reset()
+                heed.torch.report(clear=True)
+                with heed.torch.enable():
+                    compiled = torch.compile(lambda *x: self.call(*x) * 1, fullgraph=True, dynamic=dynamic,
+                                             backend="aot_eager")
+                    with self.subTest(dynamic=dynamic, reason=reason):
+                        wanted = of_torch(*tensors)
+                        mine = compiled(*tensors)
+                        self.near(mine, wanted)
+                        self.assertEqual(mine.stride(), wanted.stride())
+                        (row,) = self.rows()
+                        self.assertEqual(row[:2], (1, reason is None))
+                        self.assertIn(reason or "", row[2] or "")
+        with heed.torch.enable():
+            mask = causal_lower_right(5, 9)
+            shown = torch.ones(5, 9, dtype=torch.bool, device=DEVICE).tril(4)
+            compiled = torch.compile(lambda *x: self.call(*x), fullgraph=True, backend="aot_eager")
+            q = self.q[:, :, :5]
+            self.near(compiled(q, self.k, self.v, mask), of_torch(q, self.k, self.v, shown))
+            x = draw(3, 2, 4, 9, 16)
+            mapped = torch.vmap(lambda q, mask: self.call(q, self.k, self.v, mask), in_dims=(0, None))
+            bias = draw(9, 9)
+            self.near(torch.compile(mapped, backend="aot_eager")(x, bias),
+                      torch.stack([of_torch(q, self.k, self.v, bias) for q in x]))
+
+    def test_operator_of_both(self):
+        operator = torch.ops.heed.attention_or_torch.default
+        q, k, v = draw(2, 9, 4, 16).transpose(1, 2), self.k, self.v
+        for call in ((q, k, v, None, True, None, False), (q[..., ::2], k[..., ::2], v, None, False, 0.3, False),
+                     (self.q, k[:, :2], v[:, :2], draw(9, 9), False, None, True)):
+            for name, outcome in torch.library.opcheck(operator, call).items():
+                self.assertEqual(outcome, "SUCCESS", name)
 
     def test_a_layer(self):
         layer = torch.nn.MultiheadAttention(32, 4, batch_first=True).to(DEVICE).eval()
