@@ -123,6 +123,14 @@ _TORCH_TYPES = {
 }
 
 
+def has_tangent(x: Any) -> bool:
+    """Has a tensor a tangent, as torch.func.jvp gives it one?"""
+    forward_ad = sys.modules["torch"].autograd.forward_ad
+    if getattr(forward_ad, "_current_level", 0) < 0:
+        return False
+    return forward_ad.unpack_dual(x).tangent is not None
+
+
 def _of_torch(name: str, x: Any) -> View:
     torch = sys.modules["torch"]
     if x.requires_grad and torch.is_grad_enabled():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import c_float
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from . import _library as c
@@ -378,7 +379,7 @@ def check_words(words: Words) -> None:
     if words.align is not None:
         _values.word("align", words.align, tuple(_CAUSAL))
     _values.number("softcap", words.softcap)
-    if scale is not None and _values.number("scale", scale) == 0:
+    if scale is not None and c_float(_values.number("scale", scale)).value == 0:
         raise InvalidError(f"scale: {scale} makes all logits equal; pass another number")
 
 

@@ -244,6 +244,7 @@ class Mistakes(Case):
             (invalid, "softcap", lambda: heed.attention(q, k, v, softcap=-1.0)),
             (invalid, "softcap", lambda: heed.attention(q, k, v, softcap=float("nan"))),
             (invalid, "scale: 0", lambda: heed.attention(q, k, v, scale=0)),
+            (invalid, "scale: 1e-50", lambda: heed.attention(q, k, v, scale=1e-50)),
             (invalid, "does not broadcast", lambda: heed.attention(q, k, v, bias=q)),
             (invalid, "mask", lambda: heed.attention(q, k, v, mask=np.ones((37, 1), bool))),
             (invalid, "sinks", lambda: heed.attention(q, k, v, sinks=np.zeros(3, np.float32))),

@@ -80,10 +80,58 @@ class Forward(Case):
         none[7] = False
         self.assertTrue((of_heed(q, k, v, none)[:, :, 7] == 0).all())
 
+    def test_masks_that_are_copied(self):
+        """Rows that are not whole in memory; the second time with other values, when nothing may be known."""
+        q, k, v = draw(2, 4, 33, 32), draw(2, 4, 50, 32), draw(2, 4, 50, 24)
+        for shape in ((33, 1), (1, 1), (2, 4, 1, 1), (4, 33, 1), (2, 1, 33, 1)):
+            for _ in range(2):
+                self.same(q, k, v, draw(*shape))
+                shown = draw_mask(*shape[:-1], 2)[..., 1:]
+                shown[..., :1, :] = True
+                self.same(q, k, v, shown)
+        for _ in range(2):
+            for mask in (draw(50, 33).t(), draw(33, 100)[:, ::2], draw(33, 1).expand(33, 50),
+                         draw(2, 1, 50, 33).transpose(2, 3), draw_mask(33, 101)[:, ::2][:, :50]):
+                self.same(q, k, v, mask)
+
+    def test_empty(self):
+        """Zeros, of torch's shape, with gradients."""
+        x = draw(2, 0, 5, 8)
+        self.assertEqual(of_heed(x, x, x).shape, x.shape)  # with no heads torch divides by zero
+        for shape in ((0, 4, 5, 8), (2, 4, 0, 8), (0, 5, 8), (2, 0, 4, 5, 8)):
+            q, k = draw(*shape), draw(*shape[:-2], 7, 8)
+            self.assertEqual(of_heed(q, k, k).shape, of_torch(q, k, k).shape)
+            self.assertEqual(of_heed(q, k, k[..., :3]).shape, of_torch(q, k, k[..., :3]).shape)
+        q, k = draw(2, 4, 5, 8), draw(2, 4, 7, 8)
+        for tensors in ((q, k[:, :, :0], k[:, :, :0]), (q, k, k[..., :0])):
+            mine, wanted = of_heed(*tensors), of_torch(*tensors)
+            self.assertTrue(torch.equal(mine, wanted))
+        q.requires_grad_()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            of_heed(q, k[:, :, :0], k[:, :, :0]).sum().backward()
+        self.assertTrue((q.grad == 0).all())
+
+    def test_scales(self):
+        """0 makes means of the values."""
+        for dtype, bound in ROUNDING.items():
+            q, k, v = (draw(2, 4, n, 16, dtype=dtype) for n in (9, 50, 50))
+            for scale in (0, 0.0, -0.0, 1e-50, -0.3):
+                self.same(q, k, v, scale=scale, bound=bound)
+            self.same(q, k, v, draw(9, 50), scale=0.0, bound=bound)
+            self.same(100 * q, 100 * k, v, scale=0.0, bound=bound)
+            mean = v.float().cumsum(2)[:, :, :9] / torch.arange(1, 10, device=DEVICE)[:, None]
+            self.near(of_heed(q, k, v, is_causal=True, scale=0.0), mean.to(dtype), bound)  # torch's are NaN
+
     def test_dimensions(self):
         q = draw(2, 3, 4, 7, 8)
-        for mask in (draw_mask(7, 7), draw_mask(4, 7, 7), draw_mask(2, 3, 1, 7, 7)):
+        for mask in (draw_mask(7, 7), draw_mask(4, 7, 7), draw_mask(2, 3, 1, 7, 7), draw_mask(2, 1, 1, 7, 7),
+                     draw(1, 3, 4, 7, 7), draw(2, 1, 4, 7, 1)):
             self.same(q, q, q, mask)
+        for k in (draw(2, 1, 4, 9, 8), draw(1, 3, 4, 9, 8), draw(4, 9, 8)):
+            for _ in range(2):
+                self.same(q, k, k)
+                k.normal_()
         for shape in ((7, 8), (5, 7, 8), (2, 3, 4, 7, 8), (1, 2, 2, 3, 7, 8)):
             self.same(*(draw(*shape) for _ in range(3)))
 
@@ -178,8 +226,11 @@ class Operator(Case):
         q, k, v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
         traced = make_fx(lambda q, k, v: of_heed(q, k, v))(q, k, v)
         self.assertIn("heed.scaled_dot_product_attention", traced.code)
-        with self.assertRaises(RuntimeError):  # neither a gradient nor a tangent is lost in silence
+        # Neither a gradient nor a tangent is lost in silence.
+        with self.assertRaisesRegex(heed.UnsupportedError, r"torch.func .*use tensor.backward\(\)"):
             torch.func.grad(lambda q: of_heed(q, k, v).sum())(q)
+        with self.assertRaisesRegex(heed.UnsupportedError, "use tensor.backward"):
+            torch.func.grad(lambda q: torch.vmap(of_heed)(q, k, v).sum())(q)
         with self.assertRaises(heed.UnsupportedError):
             torch.func.jvp(of_heed, (q, k, v), (q, k, v))
 
@@ -280,7 +331,8 @@ class Enable(Case):
         reasons = sorted(reason or "" for _, _, reason in self.rows())
         for reason, part in zip(reasons, (
             "a gradient is wanted", "a tensor of shape (2, 4, 0, 16) is empty", "dropout_p is 0.5",
-            "dtype torch.float64", "k: head dim is 3, that of q 16", "q: the elements of a head vector",
+            "dtype torch.float64", "key: head dim is 3, that of query 16",
+            "query: the elements of a head vector",
         ), strict=True):
             self.assertIn(part, reason)
         self.assertTrue(all(row.kernel is None for row in heed.torch.report()))
@@ -422,7 +474,21 @@ class Mistakes(Case):
             (heed.InvalidError, "attn_mask: must be None", (q, q, q, mask), {"is_causal": True}),
             (heed.InvalidError, "enable_gqa=True", (q, k, v), {}),
             (heed.ArgumentTypeError, "float64", (q.double(), q.double(), q.double()), {}),
-            (heed.InvalidError, "mask", (q, q, q, draw_mask(9, 8)), {}),
+            (heed.ArgumentTypeError, "query: dtype torch.float64", (q.double(), q.double(), q.double()), {}),
+            (heed.InvalidError, "attn_mask: shape is .* does not broadcast", (q, q, q, draw_mask(9, 8)), {}),
+            (heed.InvalidError, "attn_mask: shape is .* does not broadcast", (q, q, q, draw(8, 9)), {}),
+            (heed.InvalidError, "key: head dim is 8, that of query 16", (q, q[..., :8], q), {}),
+            (heed.ArgumentTypeError, "value: dtype is f16, that of query f32", (q, q, q.half()), {}),
+            (heed.ArgumentTypeError, "attn_mask: dtype torch.float16 is not bool, float32", (q, q, q, mask.half()), {}),
+            (heed.ArgumentTypeError, "attn_mask: dtype torch.int32", (q, q, q, mask.int()), {}),
+            (heed.ArgumentTypeError, "is_causal: int is no bool", (q, q, q), {"is_causal": 1}),
+            (heed.ArgumentTypeError, "is_causal: NoneType", (q, q, q), {"is_causal": None}),
+            (heed.ArgumentTypeError, "enable_gqa: int", (q, q, q), {"enable_gqa": 1}),
+            (heed.ArgumentTypeError, "scale: str", (q, q, q), {"scale": "x"}),
+            (heed.InvalidError, "scale is inf", (q, q, q), {"scale": float("inf")}),
+            (heed.InvalidError, "enable_gqa needs 3", (q[0, 0], q[0, 0], q[0, 0]), {"enable_gqa": True}),
+            (heed.ArgumentTypeError, "query: a tensor of layout torch.sparse", (q.to_sparse(), q, q), {}),
+            (heed.ArgumentTypeError, "query: .*device meta", (q.to("meta"),) * 3, {}),
             (heed.InvalidError, "2 or more", (q[0, 0, 0], q, q), {}),
             (heed.InvalidError, "key: its first dimensions",
              (draw(2, 3, 4, 7, 8), draw(3, 2, 4, 7, 8), draw(3, 2, 4, 7, 8)), {}),
@@ -432,8 +498,17 @@ class Mistakes(Case):
              (draw(4, 2, 3, 7, 8).transpose(0, 2), draw(3, 2, 4, 7, 8), draw(3, 2, 4, 7, 8)), {}),
         )
         for error, part, tensors, words in rows:
-            with self.assertRaisesRegex(error, part):
+            with self.subTest(part=part), self.assertRaisesRegex(error, part):
                 of_heed(*tensors, **words)
+        of_heed(q, q, q, is_causal=True)  # which is known now, and is not taken for 1
+        with self.assertRaisesRegex(heed.ArgumentTypeError, "is_causal: int is no bool"):
+            of_heed(q, q, q, is_causal=1)
+        with self.assertRaises(TypeError):
+            of_heed(q, q, q, None, 0.0, False, 0.5)
+        with heed.torch.enable():
+            for words in ({"is_causal": 1}, {"is_causal": None}):
+                with self.assertRaisesRegex(TypeError, "argument 'is_causal' .*must be bool"):
+                    torch.nn.functional.scaled_dot_product_attention(q, q, q, **words)
 
 
 if __name__ == "__main__":
