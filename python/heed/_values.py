@@ -68,6 +68,13 @@ def number(name: str, value: Any) -> float:
         raise InvalidError(f"{name}: the number is beyond those of a float; pass another") from None
 
 
+def flag(name: str, value: Any, choices: str = "True or False") -> bool:
+    """True or False, of Python or NumPy."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
+        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no bool; pass {choices}")
+    return bool(value)
+
+
 def scale(name: str, value: Any) -> Optional[float]:
     """A scale of logits for C, where 0 stands for the default; None does so here. 0 becomes the
     smallest normal number of float32: logits below 1e30 then differ by less than softmax can tell."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import math
 import re
-import threading
 import warnings
 from types import TracebackType
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Type
@@ -30,6 +29,7 @@ from ._arrays import has_tangent
 from ._attention import attend, compute
 from ._errors import ArgumentTypeError, HeedError, InvalidError, LostError, UnsupportedError
 from ._fields import Words
+from ._lock import Lock
 from ._plan import Plan
 from ._report import Report
 
@@ -659,7 +659,7 @@ class Enabled:
 
 
 _enabled = 0  # how many are in force
-_enabled_lock = threading.Lock()
+_enabled_lock = Lock()
 
 
 def _release() -> None:
