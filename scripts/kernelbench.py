@@ -146,7 +146,7 @@ def build(job):
 
 
 def run_job(job, name, seconds):
-    """Runs a job in a process of its own, which is killed when the time is over. Returns None, or why it failed."""
+    """Starts a job in a process of its own; returns that and the seconds after which finish() kills it."""
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(
         [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]))
     if job.get("library"):
@@ -236,8 +236,9 @@ def scores(checkout, entries):
     from kernelbench.score import fastp
 
     made = {}
+    entries = [e for e in entries if "result" in e]
     for key in sorted({(e["row"], e["form"]) for e in entries}):
-        mine = [e for e in entries if (e["row"], e["form"]) == key and "result" in e]
+        mine = [e for e in entries if (e["row"], e["form"]) == key]
         right = numpy.array([bool((e["result"] or {}).get("correctness")) for e in mine])
         actual = numpy.array([max((e["result"] or {}).get("runtime", -1.0), 1e-9) for e in mine])
         made["/".join(key)] = {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Puts the performance tables of docs/performance.md and README.md there, as `heed report --brief` makes
-them of benchmarks/, draws those of README.md as docs/performance.svg, and takes docs/roofline.svg from
+"""Puts the performance tables of docs/performance.md, README.md and docs/story.md there, as `heed report --brief`
+makes them of benchmarks/, draws those of README.md as docs/performance.svg, and takes docs/roofline.svg from
 `heed report --final`.
 
     scripts/performance_table.py HEED            writes them between the two marker lines
@@ -10,7 +10,7 @@ HEED is the program, such as build/release/cli/heed. A record is what `heed benc
 keeps: benchmarks/<device>/<date>/<name>.json. Each device has one table, of its newest date, and one more
 of the problems with words (shapes/words.txt) where records of that date have some: neither's geometric
 means cover rows of the other. README.md has an excerpt: of the last device the problems of EXCERPT, beside
-the means of all of them.
+the means of all of them. docs/story.md has the means of every table alone.
 """
 
 import argparse
@@ -122,6 +122,18 @@ def rows_of(text):
     return sum(line.startswith("|") for line in text.splitlines()) - 3
 
 
+def means(text):
+    """Returns every table with its means alone, beside over how many rows they are."""
+    made = ""
+    for block in re.split(rf"(?m)^(?=.*{re.escape(RECORDS)})", text)[1:]:
+        lines = block.splitlines()
+        table = [i for i, line in enumerate(lines) if line.startswith("|")]
+        of = f"| geometric mean of {len(table) - 3} rows |"
+        last = lines[table[-1]].replace("| geometric mean |", of)
+        made += "\n".join([*lines[: table[0] + 2], last]) + "\n\n"
+    return made
+
+
 def cells(line):
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
@@ -212,6 +224,9 @@ def main():
     text, last = tables(args.heed, benchmarks)
     update(args.root / "docs" / "performance.md", text.replace("](benchmarks/", "](../benchmarks/"),
            benchmarks, args.check)
+    story = args.root / "docs" / "story.md"
+    if story.exists():
+        update(story, means(text).replace("](benchmarks/", "](../benchmarks/"), benchmarks, args.check)
     update(args.root / "README.md", excerpt(last), benchmarks, args.check, rows_of(last))
     if last:
         replace(args.root / "docs" / "performance.svg", picture(excerpt(last)), benchmarks, args.check)

@@ -1,12 +1,15 @@
 """Values of a task that is read and never run: tensors that are shapes, strides and what is known of them.
 
-A tensor has no elements. `fact` says what its elements mean to attention: one of the classes below, or None.
+A tensor has no elements. `fact` says what they mean to attention (facts.py). Views of the same elements share a
+Storage, so that a write to one of them is seen by all.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, List, Optional, Tuple
+
+from facts import Fill, Logits, Lost, Softened, Triangle, Weights, changed, lost, spoiled
 
 Shape = Tuple[int, ...]
 
@@ -30,53 +33,15 @@ class Opaque:
         self.line = line
 
 
-@dataclass
-class Fill:
-    """All elements are `value`."""
+class Storage:
+    """The elements of a tensor, which its views share. `version` counts how often they were written to."""
 
-    value: Any
-
-
-@dataclass
-class Triangle:
-    """Elements are `inside` where (key - query <= diagonal) is `lower`, and `outside` elsewhere."""
-
-    diagonal: int
-    lower: bool
-    inside: Any
-    outside: Any
+    def __init__(self) -> None:
+        self.version = 0
+        self.views: List["Tensor"] = []
 
 
-@dataclass
-class Logits:
-    """Products of queries and keys."""
-
-    q: "Tensor"
-    k: "Tensor"  # as it was multiplied, keys in its last dimension
-    nodes: Tuple[Any, Any]  # the expressions of both
-    frame: Any  # the call that made it
-    scale: float = 1.0
-    hidden: Optional[int] = None  # keys beyond query + this are hidden; None: none are
-    changed: List[str] = field(default_factory=list)  # what else became of them, in words
-    bias: bool = False
-
-
-@dataclass
-class Weights:
-    """Logits after a softmax, or what stands in its place."""
-
-    logits: Logits
-    by: str  # "softmax", "relu"
-
-
-@dataclass
-class Softened:
-    """A softmax of something else than logits."""
-
-    of: str
-
-
-@dataclass
+@dataclass(eq=False)
 class Tensor:
     shape: Shape
     dtype: str = "f32"
@@ -85,8 +50,10 @@ class Tensor:
     learned: bool = False  # a parameter, as it is
     factor: float = 1.0  # by which queries were multiplied ahead of the product
     origin: str = "an input"
+    storage: Storage = field(default_factory=Storage)
 
     def __post_init__(self) -> None:
+        self.storage.views.append(self)
         if not self.strides:
             self.strides = dense(self.shape)
         count = 1
@@ -111,10 +78,42 @@ def count(shape: Shape) -> int:
     return product
 
 
-def like(x: Tensor, **changed: Any) -> Tensor:
-    """The same tensor seen in another way: learned, factor and origin stay."""
-    kept = {"dtype": x.dtype, "learned": x.learned, "factor": x.factor, "origin": x.origin}
-    return Tensor(**{"shape": x.shape, "strides": x.strides, **kept, **changed})
+def like(x: Tensor, **changes: Any) -> Tensor:
+    """A view of the same elements: learned, factor and origin stay; logits and weights are lost without a fact."""
+    kept = {"dtype": x.dtype, "learned": x.learned, "factor": x.factor, "origin": x.origin, "storage": x.storage}
+    kept.update(shape=x.shape, strides=x.strides, fact=lost(x.fact))
+    return Tensor(**{**kept, **changes})
+
+
+def copied(x: Tensor, **changes: Any) -> Tensor:
+    """As like(), with elements of its own."""
+    return like(x, **{"fact": x.fact, "storage": Storage(), **changes})
+
+
+def same_view(x: Tensor, y: Tensor) -> bool:
+    """Are these the same elements, in the same order?"""
+    steps = [[t for s, t in zip(z.shape, z.strides) if s != 1] for z in (x, y)]
+    return x.storage is y.storage and x.shape == y.shape and x.dtype == y.dtype and steps[0] == steps[1]
+
+
+def write(x: Tensor, made: Tensor) -> None:
+    """Makes x what `made` is, in place: of other views of its elements less is known then."""
+    fact = made.fact
+    for view in x.storage.views:
+        view.fact = spoiled(view.fact)
+    x.storage.version += 1
+    x.fact, x.factor = fact, made.factor
+    if made.shape != x.shape or made.storage is x.storage:
+        x.shape, x.strides = made.shape, made.strides
+
+
+def spoil(*values: Any) -> None:
+    """Something unknown may have been written to these."""
+    for x in values:
+        if isinstance(x, Tensor):
+            write(x, like(x, fact=spoiled(x.fact), storage=Storage()))
+        elif isinstance(x, (list, tuple)):
+            spoil(*x)
 
 
 def fresh(shape: Shape, origin: str, dtype: str = "f32", fact: Any = None) -> Tensor:
@@ -138,13 +137,26 @@ def permuted(x: Tensor, order: Tuple[int, ...]) -> Tensor:
 
 def turned(x: Tensor, order: Tuple[int, ...]) -> Any:
     """The fact of a tensor whose dimensions were put in another order: a triangle may be mirrored."""
-    last = len(order) - 1
-    if isinstance(x.fact, Triangle) and order[:-2] == tuple(range(last - 1)) and order[-2:] == (last, last - 1):
-        t = x.fact
-        return Triangle(-t.diagonal - 1, not t.lower, t.inside, t.outside)
-    if isinstance(x.fact, (Logits, Weights)):
-        return Softened("weights with other dimensions")
-    return None
+    last, fact = len(order) - 1, x.fact
+    if order[:-2] == tuple(range(last - 1)) and order[-2:] == (last, last - 1):
+        if isinstance(fact, Triangle):
+            return Triangle(-fact.diagonal, not fact.lower, fact.inside, fact.outside)
+        if isinstance(fact, Logits) and fact.hidden is None:
+            return transposed(fact)
+        if isinstance(fact, Softened) and fact.along is not None and fact.along.hidden is None:
+            return Weights(transposed(fact.along), "softmax")
+    if isinstance(fact, Softened) and fact.along is not None:
+        return Lost("a softmax along queries with its dimensions in another order")
+    return lost(fact, "with their dimensions in another order")
+
+
+def swapped(x: Tensor) -> Tensor:
+    """x with its last two dimensions in the other order."""
+    return like(x, shape=x.shape[:-2] + x.shape[:-3:-1], strides=x.strides[:-2] + x.strides[:-3:-1])
+
+
+def transposed(logits: Logits) -> Logits:
+    return changed(logits, q=swapped(logits.k), k=swapped(logits.q), nodes=(None, None))
 
 
 def viewed(x: Tensor, shape: Tuple[int, ...], copy: bool = False) -> Tensor:
@@ -159,13 +171,14 @@ def viewed(x: Tensor, shape: Tuple[int, ...], copy: bool = False) -> Tensor:
         wanted[wanted.index(-1)] = count(x.shape) // rest
     if count(tuple(wanted)) != count(x.shape):
         raise CannotTell(f"a view of {x.shape} as {tuple(wanted)}")
-    fact = x.fact if same_matrix(x.shape, tuple(wanted)) else (x.fact if isinstance(x.fact, Fill) else None)
-    if fact is None and isinstance(x.fact, (Logits, Weights)):
-        fact = regrouped(x, tuple(wanted))
-    strides = split_strides(x, tuple(wanted))
+    made = tuple(wanted)
+    fact = x.fact if same_matrix(x.shape, made) or isinstance(x.fact, Fill) else regrouped(x, made)
+    strides = split_strides(x, made)
     if strides is None and not copy:
-        raise CannotTell(f"a view of strides {x.strides} as {tuple(wanted)}")
-    return like(x, shape=tuple(wanted), strides=strides or dense(tuple(wanted)), fact=fact)
+        raise CannotTell(f"a view of strides {x.strides} as {made}")
+    if strides is None:
+        return copied(x, shape=made, strides=dense(made), fact=fact)
+    return like(x, shape=made, strides=strides, fact=fact)
 
 
 def same_matrix(a: Shape, b: Shape) -> bool:
@@ -175,7 +188,8 @@ def same_matrix(a: Shape, b: Shape) -> bool:
 
 def regrouped(x: Tensor, shape: Shape) -> Any:
     """Logits whose leading dimensions were cut otherwise are still logits."""
-    return x.fact if len(shape) >= 2 and shape[-2:] == x.shape[-2:] else Softened("logits in another shape")
+    whole = len(shape) >= 2 and len(x.shape) >= 2 and shape[-2:] == x.shape[-2:]
+    return x.fact if whole and not isinstance(x.fact, Triangle) else lost(x.fact, "in another shape")
 
 
 def split_strides(x: Tensor, shape: Shape) -> Optional[Shape]:
@@ -212,7 +226,7 @@ def split_strides(x: Tensor, shape: Shape) -> Optional[Shape]:
 
 def contiguous(x: Tensor) -> Tensor:
     same = all(s == 1 or t == d for s, t, d in zip(x.shape, x.strides, dense(x.shape)))
-    return x if same else like(x, strides=dense(x.shape), fact=x.fact)
+    return x if same else copied(x, strides=dense(x.shape))
 
 
 def expanded(x: Tensor, sizes: Tuple[int, ...]) -> Tensor:
@@ -226,7 +240,10 @@ def expanded(x: Tensor, sizes: Tuple[int, ...]) -> Tensor:
             raise CannotTell(f"a tensor of {x.shape} expanded to {sizes}")
         shape[lead + i] = size if wanted == -1 else wanted
         strides[lead + i] = stride if shape[lead + i] == size else 0
-    return like(x, shape=tuple(shape), strides=tuple(strides), fact=x.fact)
+    if tuple(shape) == x.shape:
+        return x
+    kept = isinstance(x.fact, Fill) or tuple(shape[-2:]) == x.shape[-2:]
+    return like(x, shape=tuple(shape), strides=tuple(strides), fact=x.fact if kept else lost(x.fact, "expanded"))
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:

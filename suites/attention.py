@@ -6,9 +6,37 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
-from abstract import CannotTell, Logits, Opaque, Softened, Tensor, Triangle, Weights, broadcast, fresh
+from abstract import (
+    CannotTell,
+    Opaque,
+    Tensor,
+    broadcast,
+    copied,
+    expanded,
+    fresh,
+    like,
+    swapped,
+    viewed,
+)
+from facts import (
+    OF_LOGITS,
+    Exponent,
+    Fill,
+    Logits,
+    LogWeights,
+    Lost,
+    Softened,
+    Triangle,
+    Weights,
+    changed,
+    lost,
+    of_other,
+)
+from masks import LOW, Hiding, hiding, is_low, is_zero, number_of, with_values
 
 SCALE_SAME = 1e-6  # relative: a scale is that of 1/sqrt(d)
+SCALE_MOST = 3e38  # of float32
+BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 
 @dataclass
@@ -25,25 +53,34 @@ class Found:
     dtype: str
     strides: Dict[str, Tuple[int, ...]]
     scale: Optional[float]
-    causal: bool
+    causal: str  # "", "top-left" or "bottom-right", where the last query sees all keys
     unfit: List[str]
     how: str
     line: int
     notes: List[str] = field(default_factory=list)
     rewrite: Any = None
+    given: Tuple[Tensor, ...] = ()  # queries, keys and values as they were given, ...
+    made: Optional[Tensor] = None  # ... and the output, where it is not inside a module
+    rounded: bool = False  # logits or weights, to fewer bits than the queries have
 
     @property
     def operations(self) -> float:
         pairs = self.seq_q * self.seq_k * (0.5 if self.causal else 1.0)
         return 2.0 * self.batch * self.heads_q * pairs * (self.dim_qk + self.dim_v)
 
-    def spec(self) -> str:
+    def word(self) -> Any:
+        """The mask as heed.attention() has it."""
+        return self.causal if self.causal and self.seq_q != self.seq_k else bool(self.causal)
+
+    def spec(self, scale: Optional[float]) -> str:
+        """The words of the problem with a scale, None for the usual one."""
         words = [f"b{self.batch}", pair("h", self.heads_q, self.heads_kv), pair("s", self.seq_q, self.seq_k)]
         words += [pair("d", self.dim_qk, self.dim_v), self.dtype]
         if self.causal:
-            words.append("causal" if self.seq_q == self.seq_k else "causal=tl")
-        if self.scale is not None:
-            words.append(f"scale={self.scale:.9g}")
+            aligned = "causal=tl" if self.causal == "top-left" else "causal=br"
+            words.append("causal" if self.seq_q == self.seq_k else aligned)
+        if scale is not None:
+            words.append(f"scale={scale:.9g}")
         words += [f"{name}={s[0]}:{s[2]}:{s[1]}" for name, s in self.strides.items()]
         return " ".join(words)
 
@@ -60,9 +97,10 @@ class Rewrite:
     node: Any
     frame: Any
     parts: Tuple[Any, ...]  # of "product": the expressions of queries, keys as multiplied, values
-    causal: bool
+    causal: Any  # False, True, or where queries and keys are not as many how it is aligned
     scale: Optional[float]  # that of the product alone
     refusal: str = ""
+    rank: int = 4  # of its tensors: [batch, heads, sequence, dim], or 3 without heads
 
 
 @dataclass
@@ -74,6 +112,10 @@ class Notebook:
     stand_ins: List[str] = field(default_factory=list)  # weights by something else than a softmax
     outside: Optional[Tuple[str, int]] = None  # a model that the file only names, by what
     opaque: List[Tuple[str, int]] = field(default_factory=list)  # what attention may hide in
+    handed: List[Tuple[str, int]] = field(default_factory=list)  # what got a function of the file, and may call it
+    products: Dict[Any, Tuple[str, float]] = field(default_factory=dict)  # logits that no attention was made of yet
+    open: Dict[Any, Tuple[str, int]] = field(default_factory=dict)  # weights that were not multiplied with values yet
+    plain: List[Any] = field(default_factory=list)  # calls and products that were something else than attention once
     work: Dict[str, List[float]] = field(default_factory=dict)  # kind: how many, operations
     init: Any = None  # the arguments of Model, ...
     inputs: Any = None  # ... those of its call, ...
@@ -83,6 +125,17 @@ class Notebook:
         entry = self.work.setdefault(kind, [0, 0.0])
         entry[0] += 1
         entry[1] += operations
+
+    def close(self, logits: Logits) -> None:
+        """Attention was made of the product, or what stands in its place."""
+        self.products.pop(logits.root, None)
+        self.open.pop(logits.root, None)
+
+    def settle(self) -> None:
+        """Products that did not become attention are other work."""
+        for kind, operations in self.products.values():
+            self.add_work(kind, operations)
+        self.products = {}
 
 
 def heads_first(x: Tensor) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
@@ -101,25 +154,36 @@ def heads_first(x: Tensor) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
     return (batch, *shape[-3:]), (step, *strides[-3:])
 
 
-def swapped(x: Tensor) -> Tensor:
-    return Tensor(x.shape[:-2] + (x.shape[-1], x.shape[-2]), x.dtype, x.strides[:-2] + (x.strides[-1], x.strides[-2]))
+def together(q: Tensor, k: Tensor, v: Tensor, grouped: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    """All three with equal leading dimensions; where `grouped`, but for the heads."""
+    kept = 3 if grouped else 2
+    lead: Tuple[int, ...] = ()
+    for x in (q, k, v):
+        lead = broadcast(lead, x.shape[:-kept])
+    made = tuple(expanded(x, lead + x.shape[-kept:]) for x in (q, k, v))
+    return made[0], made[1], made[2]
 
 
-def kv_heads(q: Tuple[int, ...], k: Tuple[int, ...], strides: Tuple[int, ...]) -> int:
-    """Key/value heads: one where all query heads read the same memory."""
-    heads = k[1]
-    return 1 if heads > 1 and strides[1] == 0 else heads if q[1] % max(heads, 1) == 0 else q[1]
+def kv_heads(q: Any, k: Any, v: Any) -> int:
+    """Key/value heads, of sizes and strides: one where all query heads read the same memory."""
+    one = all(sizes[1] > 1 and strides[1] == 0 for sizes, strides in (k, v))
+    return 1 if one else int(k[0][1])
 
 
 def describe(
-    q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, unfit: List[str], how: str, line: int
+    q: Tensor, k: Tensor, v: Tensor, scale: float, causal: str, unfit: List[str], how: str, line: int,
+    grouped: bool = False,
 ) -> Found:
-    """The problem of queries [..., s, d], keys [..., t, d] and values [..., t, e]."""
-    (qs, qt), (ks, kt), (vs, vt) = heads_first(q), heads_first(k), heads_first(v)
+    """The problem of queries [..., s, d], keys [..., t, d] and values [..., t, e]. Where `grouped`, several heads of
+    queries share one of keys and values."""
+    given = (q, k, v)
+    all_three = tuple(heads_first(x) for x in together(q, k, v, grouped))
+    (qs, qt), (ks, kt), (vs, vt) = all_three
     unfit = list(unfit)
     if min(qs + ks + vs) < 1:
         unfit.append("a size is 0")
-    batch = max(qs[0], ks[0], vs[0])
+    if ks[1] != vs[1] or qs[1] % max(ks[1], 1):
+        unfit.append(f"its heads are {qs[1]}, {ks[1]} and {vs[1]}")
     if {q.dtype, k.dtype, v.dtype} != {q.dtype} or q.dtype not in ("f32", "f16", "bf16"):
         unfit.append(f"its elements are {q.dtype}, {k.dtype} and {v.dtype}")
     notes = []
@@ -129,13 +193,14 @@ def describe(
             notes.append(f"{name} needs a copy: elements of a head vector are {own[3]} apart")
             own = (sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1)
         strides[name] = own[:3]
-    heads_kv = min(kv_heads(qs, ks, kt), kv_heads(qs, vs, vt))
     factor = scale * q.factor * k.factor
+    if not 0 < abs(factor) <= SCALE_MOST:
+        unfit.append(f"its scale is {factor:g}")
     usual = 1.0 / math.sqrt(max(qs[3], 1))
-    dims = (batch, max(qs[1], ks[1]), heads_kv, qs[2], ks[2], qs[3], vs[3])
+    dims = (qs[0], qs[1], kv_heads(*all_three), qs[2], ks[2], qs[3], vs[3])
     strides["o"] = output_strides(strides["q"], (dims[0], dims[1], dims[3], dims[6]))
     own_scale = None if abs(factor - usual) <= SCALE_SAME * usual else factor
-    return Found(*dims, q.dtype, strides, own_scale, causal, unfit, how, line, notes)
+    return Found(*dims, q.dtype, strides, own_scale, causal, unfit, how, line, notes, given=given)
 
 
 def output_strides(q: Tuple[int, ...], sizes: Tuple[int, ...]) -> Tuple[int, ...]:
@@ -154,6 +219,12 @@ class Attention:
     def __init__(self, book: Notebook) -> None:
         self.book = book
 
+    def see(self, line: int, *tensors: Any) -> None:
+        """Something that was attention on its way, and was lost, is multiplied or goes through a softmax."""
+        for x in tensors:
+            if isinstance(x, Tensor) and isinstance(x.fact, Lost):
+                self.book.opaque.append((x.fact.words, line))
+
     def product(self, a: Any, b: Any, nodes: Tuple[Any, Any], node: Any, scope: Any) -> Any:
         """a @ b."""
         line = getattr(node, "lineno", 0)
@@ -171,15 +242,24 @@ class Attention:
         shape = lead + (a.shape[-2], b.shape[-1])
         if isinstance(a.fact, Weights):
             return self.close(a, b, shape, nodes, node, scope)
+        self.book.plain.append(node)
+        for x in (a, b):  # a softmax is not asked for here: that of logits along keys went another way
+            forms = (Exponent, LogWeights) if x is a else (Exponent, LogWeights, Weights)
+            self.see(line, like(x, fact=lost(x.fact)) if isinstance(x.fact, forms) else x)
         operations = 2.0 * math.prod(shape) * a.shape[-1]
-        if a.learned or b.learned or len(b.shape) == 2 or isinstance(b.fact, (Logits, Weights)):
-            kind = "linear map" if a.learned or b.learned or len(b.shape) == 2 else "product"
-            self.book.add_work(kind, operations)
-            return fresh(shape, "a linear map" if kind == "linear map" else "a product", a.dtype)
-        logits = Logits(a, b, nodes, scope.frame if scope else None)
+        if b.learned or a.learned and len(a.shape) == 2:
+            self.book.add_work("linear map", operations)
+            return fresh(shape, "a linear map", a.dtype)
+        if isinstance(b.fact, OF_LOGITS):
+            self.book.add_work("product", operations)
+            return fresh(shape, "a product", a.dtype)
+        frame, versions = scope.frame if scope else None, (a.storage.version, b.storage.version)
+        logits = Logits(like(a, fact=a.fact), like(b, fact=b.fact), nodes, frame, versions=versions)
+        self.book.products[logits.root] = ("linear map" if len(b.shape) == 2 else "product", operations)
         return fresh(shape, "a product of two tensors", a.dtype, logits)
 
     def vector_product(self, a: Tensor, b: Tensor, line: int) -> Tensor:
+        self.see(line, a, b)
         if len(a.shape) == 1 and len(b.shape) == 1:
             return fresh((), "a product", a.dtype)
         return fresh(a.shape[:-1] if len(b.shape) == 1 else b.shape[:-2] + b.shape[-1:], "a product", a.dtype)
@@ -189,95 +269,152 @@ class Attention:
         weights: Weights = a.fact
         logits = weights.logits
         line = getattr(node, "lineno", 0)
+        self.book.close(logits)
         if weights.by != "softmax":
             self.book.stand_ins.append(f"line {line}: {weights.by} stands where a softmax would")
+            self.book.plain.append(node)
             return fresh(shape, "a product", v.dtype)
-        unfit = list(logits.changed)
-        if logits.hidden not in (None, 0):
-            unfit.append(f"its mask is a triangle off the diagonal by {logits.hidden}")
-        causal = logits.hidden == 0
-        found = describe(logits.q, swapped(logits.k), v, logits.scale, causal, unfit, "written out", line)
-        found.rewrite = Rewrite("product", node, logits.frame, (*logits.nodes, nodes[1]), causal, logits.scale)
-        if scope is None or scope.frame is not logits.frame or nodes[1] is None:
-            found.rewrite.refusal = "its products stand in two functions"
+        causal, faults = aligned(logits.hidden, a.shape[-2], a.shape[-1])
+        unfit = list(logits.changed) + faults + mask_faults(logits)
+        lead = broadcast(logits.q.shape[:-2], logits.k.shape[:-2])
+        regrouped = a.shape[:-2] != lead
+        if regrouped and math.prod(a.shape[:-2]) != math.prod(lead):
+            raise CannotTell(f"weights of {a.shape} made of products of {lead}", line)
+        own = viewed(expanded(v, a.shape[:-2] + v.shape[-2:]), lead + v.shape[-2:], True) if regrouped else v
+        found = describe(logits.q, swapped(logits.k), own, logits.scale, causal, unfit, "written out", line)
+        found.rounded = logits.rounded
+        found.rewrite = Rewrite("product", node, logits.frame, (*logits.nodes, nodes[1]), found.word(), logits.scale)
+        found.rewrite.refusal = self.refusal_of(logits, regrouped, nodes, scope)
+        take_form(found.rewrite, *found.given)
+        found.made = fresh(shape, "attention", v.dtype)
         self.book.found.append(found)
-        return fresh(shape, "attention", v.dtype)
+        return found.made
+
+    @staticmethod
+    def refusal_of(logits: Logits, regrouped: bool, nodes: Any, scope: Any) -> str:
+        """Why one call cannot stand for the product of these logits and values, or nothing."""
+        if scope is None or scope.frame is not logits.frame or nodes[1] is None:
+            return "its products stand in two functions"
+        if None in logits.nodes:
+            return "its products are transposed"
+        if logits.versions != (logits.q.storage.version, logits.k.storage.version):
+            return "its queries or keys are written to between the products"
+        return "batches and heads are grouped in another way in its second product" if regrouped else ""
 
     def scaled(self, x: Tensor, by: float) -> Tensor:
         """x * by."""
-        fact, factor = x.fact, x.factor
-        if isinstance(fact, Logits):
-            fact = self.changed(fact, scale=fact.scale * by)
-        elif fact is not None:
-            fact = self.of_other(fact)
-        else:
-            factor *= by
-        return Tensor(x.shape, x.dtype, x.strides, fact, factor=factor, origin=x.origin)
+        if not isinstance(x.fact, Logits):
+            fact = of_other(x.fact) if x.fact is not None else None
+            return copied(x, fact=fact, factor=x.factor * by, learned=False)
+        of = x.fact
+        words = "" if 0 < abs(by) < math.inf else f"its logits are multiplied by {by:g}"
+        floor = of.floor * by if of.hidden is not None else 0.0
+        made = changed(of, words, scale=of.scale * by, floor=floor, offset=of.offset * by)
+        return copied(x, fact=made, learned=False)
 
-    def added(self, x: Tensor, y: Any) -> Any:
-        """The fact of logits + y; `y` is a tensor or a number."""
+    def added(self, x: Tensor, y: Any, sign: int = 1) -> Any:
+        """The fact of logits + y, or - y; `y` is a tensor or a number."""
         logits: Logits = x.fact
-        if isinstance(y, (int, float)):
-            return logits  # a softmax does not see it
+        number = number_of(y)
+        if number is not None and math.isfinite(number):
+            return changed(logits, offset=logits.offset + sign * number)
+        if isinstance(y, Tensor) and not isinstance(y.fact, (Fill, Triangle, Lost)) and y.shape[-1:] in ((), (1,)):
+            return changed(logits, shifted=True)  # all logits of a row alike: a softmax does not see it
         if isinstance(y, Tensor) and isinstance(y.fact, Triangle):
-            hidden = hidden_by(y.fact, lambda v: v == -math.inf, lambda v: v == 0)
-            if hidden is not None:
-                return self.changed(logits, hidden=hidden)
+            mask = like(y, fact=with_values(y.fact, lambda value: sign * value))
+            found = hiding(mask, x.shape, is_low, is_zero) if mask.fact else None
+            if found is not None:
+                return hidden(logits, found)
         kind = "a learned bias" if getattr(y, "learned", False) else "a bias or a mask that is a tensor"
-        return self.changed(logits, words=f"its logits have {kind}")
+        return changed(logits, words=f"its logits have {kind}")
 
     def masked(self, x: Tensor, mask: Any, value: Any) -> Any:
         """The fact of logits.masked_fill(mask, value)."""
         logits: Logits = x.fact
-        low = isinstance(value, (int, float)) and value <= -1e4
-        if isinstance(mask, Tensor) and isinstance(mask.fact, Triangle) and low:
-            hidden = hidden_by(mask.fact, lambda v: v is True, lambda v: v is False)
-            if hidden is not None:
-                return self.changed(logits, hidden=hidden)
-        return self.changed(logits, words="its mask is a tensor whose pattern is not known")
+        number = number_of(value)
+        found = None
+        if isinstance(mask, Tensor) and number is not None and (not logits.shifted or number == -math.inf):
+            found = hiding(mask, x.shape, lambda v: v is True, lambda v: v is False)
+        if found is None or number is None:
+            return changed(logits, words="its mask is a tensor whose pattern is not known")
+        return hidden(logits, Hiding(found.diagonal, number - logits.offset))
 
-    @staticmethod
-    def changed(logits: Logits, words: str = "", **fields: Any) -> Logits:
-        made = Logits(logits.q, logits.k, logits.nodes, logits.frame, logits.scale, logits.hidden, list(logits.changed))
-        for name, value in fields.items():
-            setattr(made, name, value)
-        if words and words not in made.changed:
-            made.changed.append(words)
-        return made
-
-    def of_other(self, fact: Any, words: str = "") -> Any:
-        """The fact of what an elementwise operation makes of it."""
-        if isinstance(fact, Logits):
-            return self.changed(fact, words=f"its logits are changed{words}")
-        if isinstance(fact, Weights):
-            logits = self.changed(fact.logits, words=f"its weights are changed after the softmax{words}")
-            return Weights(logits, fact.by)
-        return None
+    def cast(self, x: Tensor, dtype: str) -> Any:
+        """The fact of logits or weights in another type."""
+        fact = x.fact
+        if dtype not in BITS:
+            return lost(fact, f"as {dtype}")
+        if isinstance(fact, OF_LOGITS) and BITS[dtype] < BITS.get(fact_logits(fact).q.dtype, 0):
+            rounded = changed(fact_logits(fact), rounded=True)
+            if isinstance(fact, Logits):
+                return rounded
+            return Weights(rounded, fact.by) if isinstance(fact, Weights) else lost(fact, f"as {dtype}")
+        return fact
 
     def softmax(self, x: Any, dim: Any, line: int) -> Any:
         if isinstance(x, Opaque) or not isinstance(x, Tensor):
             self.book.opaque.append((f"a softmax of {getattr(x, 'why', 'a value')}", getattr(x, "line", 0) or line))
             return Opaque("a softmax", line)
-        last = dim in (-1, len(x.shape) - 1)
+        if not isinstance(dim, int):
+            self.book.opaque.append(("a softmax along a dimension that is not known", line))
+            return Opaque("a softmax", line)
+        self.see(line, x)
+        last, along = dim in (-1, len(x.shape) - 1), None
         if isinstance(x.fact, Logits) and last:
-            return Tensor(x.shape, x.dtype, (), Weights(x.fact, "softmax"), origin="a softmax")
+            return self.weights(x, x.fact, line)
         if isinstance(x.fact, Logits):
             self.book.softmaxes.append(f"line {line}: a softmax of products along dimension {dim}, not along keys")
+            along = x.fact if dim in (-2, len(x.shape) - 2) else None
         else:
             self.book.softmaxes.append(f"line {line}: a softmax of the output of {x.origin}")
-        return Tensor(x.shape, x.dtype, (), Softened(x.origin), origin="a softmax")
+        return Tensor(x.shape, x.dtype, (), Softened(x.origin, along), origin="a softmax")
+
+    def weights(self, x: Tensor, logits: Logits, line: int) -> Tensor:
+        """x, a softmax of `logits`."""
+        self.book.open[logits.root] = ("a softmax of products of two tensors", line)
+        return Tensor(x.shape, x.dtype, (), Weights(logits, "softmax"), origin="a softmax")
 
     def stand_in(self, x: Tensor, by: str) -> Any:
         """The fact of logits after another function than a softmax."""
-        if isinstance(x.fact, Logits):
-            return Weights(x.fact, by)
-        return self.of_other(x.fact, f" by {by}")
+        return Weights(x.fact, by) if isinstance(x.fact, Logits) else of_other(x.fact, f" by {by}")
 
 
-def hidden_by(t: Triangle, hides: Any, shows: Any) -> Optional[int]:
-    """The diagonal beyond which a triangle hides keys, None if it does not hide later ones."""
-    if t.lower and hides(t.outside) and shows(t.inside):
-        return t.diagonal
-    if not t.lower and hides(t.inside) and shows(t.outside):
-        return t.diagonal - 1
-    return None
+def fact_logits(fact: Any) -> Logits:
+    return fact if isinstance(fact, Logits) else fact.logits
+
+
+def hidden(logits: Logits, by: Hiding) -> Logits:
+    """Logits with a mask more."""
+    if by.diagonal is None:
+        return logits
+    if logits.hidden is None:
+        return changed(logits, hidden=by.diagonal, floor=by.value)
+    return changed(logits, hidden=min(logits.hidden, by.diagonal), floor=max(logits.floor, by.value))
+
+
+def take_form(made: Rewrite, q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Calls take tensors of [batch, heads, sequence, dim], or all three without heads."""
+    shapes = [x.shape for x in (q, k, v)]
+    made.rank = len(shapes[0])
+    alike = {len(s) for s in shapes} <= {made.rank} and len({s[0] for s in shapes}) == 1
+    heads = made.rank == 3 or made.rank == 4 and shapes[1][1] == shapes[2][1] and shapes[0][1] % shapes[1][1] == 0
+    if not (alike and heads):
+        words = ", ".join(str(list(s)) for s in shapes)
+        made.refusal = made.refusal or f"its tensors of {words} are not three of [batch, heads, sequence, dim]"
+
+
+def aligned(diagonal: Optional[int], queries: int, keys: int) -> Tuple[str, List[str]]:
+    """Finds the causal mask that hides keys beyond query + diagonal, and says why heed does not have it."""
+    if diagonal is None or diagonal >= keys - 1:
+        return "", []
+    if diagonal == 0:
+        return "top-left", []
+    if diagonal == keys - queries and diagonal > 0:
+        return "bottom-right", []
+    return "", [f"its mask is a triangle off the diagonal by {diagonal}"]
+
+
+def mask_faults(logits: Logits) -> List[str]:
+    if logits.hidden is None or logits.floor <= LOW:
+        return []
+    return [f"its mask leaves hidden logits at {logits.floor:g}, which does not hide them; {LOW:g} would"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from abstract import CannotTell, Opaque, Tensor, Weights, fresh, permuted
+from abstract import CannotTell, Opaque, Tensor, fresh, permuted
+from facts import Lost, lost, rank
 
 
 def einsum(library: Any, args: List[Any], node: Any, scope: Any) -> Any:
@@ -37,8 +38,6 @@ def einsum(library: Any, args: List[Any], node: Any, scope: Any) -> Any:
 
 def ordered(x: Tensor, names: str, wanted: List[str]) -> Tensor:
     order = tuple(names.index(c) for c in wanted)
-    if isinstance(x.fact, Weights) and order != tuple(range(len(order))):
-        return permuted(x, order)
     return x if order == tuple(range(len(order))) else permuted(x, order)
 
 
@@ -55,4 +54,10 @@ def sizes_alone(library: Any, equation: Any, tensors: List[Any], node: Any) -> A
         if len(names) != len(x.shape):
             raise CannotTell(f"an einsum '{equation}' of {x.shape}", node.lineno)
         size.update(zip(names, x.shape))
-    return fresh(tuple(size[c] for c in made), "an einsum", tensors[0].dtype)
+    for x in tensors:
+        library.attention.see(node.lineno, x)
+    fact = next((lost(x.fact, "in an einsum") for x in tensors if rank(x.fact) == 3), None)
+    summed = set(size) - set(made)
+    if fact is None and len(tensors) == 2 and len(summed) == 1 and all(len(x.shape) > 2 for x in tensors):
+        fact = Lost("products of two tensors by an einsum of several rows or columns")
+    return fresh(tuple(size[c] for c in made), "an einsum", tensors[0].dtype, fact)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import ast
 import operator
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
-from abstract import CannotTell, Opaque, Tensor
-from objects import Bound, Broken, Class, Continued, Function, Instance, Path, Returned, Scope, Super
+from abstract import CannotTell, Opaque, Tensor, spoil, write
+from calls import ITEMS_MAX, Calls
+from objects import Broken, Class, Continued, Function, Path, Returned, Scope, Super
 
 STEPS_MAX = 400_000
-DEPTH_MAX = 60
-ITEMS_MAX = 100_000
 BITS_MAX = 4096
-
 
 BINARY = {
     ast.Add: operator.add,
@@ -45,18 +43,15 @@ COMPARE = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
-BUILTINS: Dict[str, Callable[..., Any]] = {
-    "int": int, "float": float, "bool": bool, "str": str, "len": len, "abs": abs, "min": min, "max": max,
-    "sum": sum, "round": round, "tuple": tuple, "list": list, "zip": zip, "enumerate": enumerate,
-    "reversed": reversed, "sorted": sorted, "dict": dict, "set": set, "all": all, "any": any, "divmod": divmod,
-}
-PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict, range, slice, set)
-SILENT = ("print", "setattr")
-TYPES_KNOWN: Dict[str, Any] = {
-    "int": int, "float": float, "bool": bool, "str": str, "tuple": tuple, "list": list, "dict": dict,
-    "Iterable": (list, tuple, dict, str, range, set), "Sequence": (list, tuple, str, range),
-    "Number": (int, float), "Tensor": Tensor,
-}
+#: Members of a class that would make it another one than it looks.
+SPECIAL = ("__call__", "__getattr__", "__getattribute__", "__setattr__", "__new__", "__init_subclass__")
+#: Decorators that leave what a function computes, and those that say how it is called.
+DECORATORS = (
+    "torch.no_grad", "torch.inference_mode", "torch.compile", "torch.compiler.disable", "torch.jit.script",
+    "torch.jit.export", "torch.jit.ignore", "torch.jit.unused", "functools.lru_cache", "functools.cache",
+    "functools.wraps", "abc.abstractmethod", "typing.overload", "typing.final", "typing.no_type_check",
+)
+METHODS = ("builtins.staticmethod", "builtins.classmethod", "builtins.property")
 
 
 def guard(kind: type, left: Any, right: Any) -> None:
@@ -73,7 +68,7 @@ def guard(kind: type, left: Any, right: Any) -> None:
             raise CannotTell(f"a list of {len(items[0]) * times[0]} items; {ITEMS_MAX} at most")
 
 
-class Interpreter:
+class Interpreter(Calls):
     """Follows one file. `library` knows what torch does (operations.py)."""
 
     def __init__(self, library: Any) -> None:
@@ -121,7 +116,7 @@ class Interpreter:
         return
 
     def do_Global(self, node: ast.Global, scope: Scope) -> None:
-        return
+        raise CannotTell("a statement 'global'", node.lineno)
 
     def do_Delete(self, node: ast.Delete, scope: Scope) -> None:
         return
@@ -148,13 +143,37 @@ class Interpreter:
             self.assign(node.target, self.value(node.value, scope), scope)
 
     def do_AugAssign(self, node: ast.AugAssign, scope: Scope) -> None:
-        load = ast.copy_location(ast.BinOp(as_load(node.target), node.op, node.value), node)
-        self.assign(node.target, self.value(load, scope), scope)
+        load = as_load(node.target)
+        value = self.value(ast.copy_location(ast.BinOp(load, node.op, node.value), node), scope)
+        kept = self.value(load, scope)
+        if isinstance(kept, Tensor) and not isinstance(node.op, ast.MatMult):
+            if isinstance(value, Tensor):
+                write(kept, value)
+                value = kept
+            else:
+                spoil(kept)
+        elif isinstance(kept, (list, dict, set)) and type(value) is type(kept):
+            value = self.put_in(kept, value)  # += changes what other names have, too
+        self.assign(node.target, value, scope)
+
+    @staticmethod
+    def put_in(kept: Any, value: Any) -> Any:
+        if isinstance(kept, list):
+            kept[:] = value
+        else:
+            kept.clear()
+            kept.update(value)
+        return kept
 
     def do_If(self, node: ast.If, scope: Scope) -> None:
         self.run(node.body if self.truth(node.test, scope) else node.orelse, scope)
 
     def do_With(self, node: ast.With, scope: Scope) -> None:
+        for item in node.items:
+            if "autocast" in ast.unparse(item.context_expr):
+                raise CannotTell("autocast, which chooses types", node.lineno)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, Opaque("what 'with' gives", node.lineno), scope)
         self.run(node.body, scope)
 
     def do_For(self, node: ast.For, scope: Scope) -> None:
@@ -180,17 +199,28 @@ class Interpreter:
                 return
 
     def do_FunctionDef(self, node: ast.FunctionDef, scope: Scope) -> None:
-        if any(getattr(d, "id", getattr(d, "attr", "")) == "property" for d in node.decorator_list):
-            raise CannotTell("a property", node.lineno)
-        scope.names[node.name] = self.function(node, scope)
+        made = self.function(node, scope)
+        for decorator in node.decorator_list:
+            at = decorator.func if isinstance(decorator, ast.Call) else decorator
+            name = getattr(self.value(at, scope), "name", "")
+            if name in METHODS:
+                made.kind = name[9:]
+            elif name not in DECORATORS:
+                raise CannotTell(f"a decorator '{ast.unparse(at)[:40]}'", node.lineno)
+        scope.names[node.name] = made
 
     def do_ClassDef(self, node: ast.ClassDef, scope: Scope) -> None:
+        if node.decorator_list or node.keywords:
+            raise CannotTell(f"a class with a {'decorator' if node.decorator_list else 'metaclass'}", node.lineno)
         made = Class(node, [self.value(base, scope) for base in node.bases], scope)
         inner = Scope(scope, owner=made)
         self.run(node.body, inner)
+        special = [name for name in SPECIAL if name in inner.names]
+        if special:
+            raise CannotTell(f"a class with {special[0]}", node.lineno)
         made.values = inner.names
         for value in made.values.values():
-            if isinstance(value, Function):
+            if isinstance(value, Function) and value.owner is None:
                 value.owner, value.scope = made, scope
         scope.names[node.name] = made
 
@@ -200,16 +230,16 @@ class Interpreter:
         elif isinstance(target, (ast.Tuple, ast.List)):
             self.spread(target, value, scope)
         elif isinstance(target, ast.Attribute):
-            owner = self.value(target.value, scope)
-            if isinstance(owner, Instance):
-                owner.values[target.attr] = value
+            self.set_attribute(self.value(target.value, scope), target.attr, value, target)
         elif isinstance(target, ast.Subscript):
             owner = self.value(target.value, scope)
             key = self.value(target.slice, scope)
-            if isinstance(owner, (list, dict)) and not isinstance(key, Opaque):
+            if isinstance(owner, (list, dict)) and isinstance(key, Opaque):
+                raise CannotTell(f"a store at {key.why}", target.lineno)
+            if isinstance(owner, (list, dict)):
                 owner[key] = value
             elif isinstance(owner, Tensor):
-                owner.fact = None
+                spoil(owner)
         else:
             raise CannotTell("an assignment", target.lineno)
 
@@ -257,7 +287,12 @@ class Interpreter:
         return {self.value(k, scope): self.value(v, scope) for k, v in zip(node.keys, node.values)}
 
     def of_JoinedStr(self, node: ast.JoinedStr, scope: Scope) -> Any:
-        return ""
+        parts = [part if isinstance(part, ast.Constant) else part.value for part in node.values]
+        plain = all(isinstance(p, ast.Constant) or (p.conversion == -1 and p.format_spec is None) for p in node.values)
+        values = [self.value(part, scope) for part in parts]
+        if not plain or not all(isinstance(value, (int, float, str)) for value in values):
+            return Opaque("a text", node.lineno)
+        return "".join(str(value) for value in values)
 
     def of_Lambda(self, node: ast.Lambda, scope: Scope) -> Any:
         return self.function(node, scope)
@@ -364,196 +399,6 @@ class Interpreter:
         self.line = node.lineno
         return self.call(called, args, words, node, scope)
 
-    def call(self, called: Any, args: List[Any], words: Dict[str, Any], node: Any, scope: Scope) -> Any:
-        self.call_node, self.call_scope = node, scope
-        if isinstance(called, Opaque):
-            return called
-        if isinstance(called, Bound):
-            return called.call(*args, **words)
-        if isinstance(called, Function):
-            return self.enter(called, args, words, None)
-        if isinstance(called, Class):
-            return self.create(called, args, words)
-        if isinstance(called, Instance):
-            forward = called.of.find("forward") or called.of.find("__call__")
-            if not isinstance(forward, Function):
-                raise CannotTell(f"a call of a {called.of.node.name}", node.lineno)
-            return self.enter(forward, args, words, called)
-        if isinstance(called, Path) and called.name.startswith("builtins."):
-            return self.built_in(called.name[9:], args, words, node)
-        if isinstance(called, Path):
-            return self.library.function(called.name, args, words, node, scope)
-        if hasattr(called, "forward"):
-            return called.forward(args, words, node, scope)
-        raise CannotTell(f"a call of a {type(called).__name__}", node.lineno)
-
-    # ---- Their parts ----
-
-    def attribute(self, owner: Any, name: str, node: Any) -> Any:
-        if isinstance(owner, Opaque):
-            return owner
-        if isinstance(owner, Path):
-            return self.library.constant(f"{owner.name}.{name}")
-        if isinstance(owner, Instance):
-            return self.member(owner, owner.of, name)
-        if isinstance(owner, Super):
-            return self.member_above(owner, name)
-        if isinstance(owner, Class):
-            found = owner.find(name)
-            return found if found is not None else Opaque(f"'{name}' of a class", node.lineno)
-        if isinstance(owner, Tensor):
-            return self.library.attribute(owner, name, node)
-        if isinstance(owner, (list, dict, str, tuple)) and name in ("append", "extend", "items", "keys", "values"):
-            return Bound(lambda *a: getattr(owner, name)(*a), name)
-        if hasattr(owner, "part"):
-            return owner.part(name)
-        return Opaque(f"'{name}' of a {type(owner).__name__}", node.lineno)
-
-    def member(self, owner: Instance, cls: Class, name: str) -> Any:
-        if name in owner.values:
-            return owner.values[name]
-        found = cls.find(name)
-        if isinstance(found, Function):
-            return Bound(lambda *a, **w: self.enter(found, list(a), w, owner), name)
-        if found is not None:
-            return found
-        return self.library.of_module(owner, name)
-
-    def member_above(self, owner: Super, name: str) -> Any:
-        for base in owner.above.bases:
-            found = base.find(name) if isinstance(base, Class) else None
-            if isinstance(found, Function):
-                return Bound(lambda *a, f=found, **w: self.enter(f, list(a), w, owner.of), name)
-        return Bound(lambda *a, **w: None, name)
-
-    def create(self, cls: Class, args: List[Any], words: Dict[str, Any]) -> Any:
-        made = Instance(cls)
-        init = cls.find("__init__")
-        if isinstance(init, Function):
-            self.enter(init, args, words, made)
-        return made
-
-    def function(self, node: Any, scope: Scope) -> Function:
-        made = Function(node, scope)
-        made.defaults = [self.value(x, scope) for x in node.args.defaults]
-        made.named_defaults = [self.value(x, scope) if x else None for x in node.args.kw_defaults]
-        return made
-
-    def enter(self, function: Function, args: List[Any], words: Dict[str, Any], this: Any) -> Any:
-        scope = Scope(function.scope, function, function.owner, this)
-        self.bind(function, scope, ([this] if this is not None else []) + list(args), dict(words))
-        self.depth += 1
-        if self.depth > DEPTH_MAX:
-            raise CannotTell(f"calls more than {DEPTH_MAX} deep", self.line)
-        try:
-            if isinstance(function.node, ast.Lambda):
-                return self.value(function.node.body, scope)
-            self.run(function.node.body, scope)
-        except Returned as returned:
-            return returned.value
-        finally:
-            self.depth -= 1
-        return None
-
-    def bind(self, function: Function, scope: Scope, args: List[Any], words: Dict[str, Any]) -> None:
-        wanted = function.node.args
-        names = [a.arg for a in wanted.posonlyargs + wanted.args]
-        given = dict(zip(names, args))
-        first = len(names) - len(function.defaults)
-        for i, name in enumerate(names):
-            if name not in given and name in words:
-                given[name] = words.pop(name)
-            elif name not in given and i >= first:
-                given[name] = function.defaults[i - first]
-            elif name not in given:
-                raise CannotTell(f"a call without '{name}'", self.line)
-        for word, value in zip(wanted.kwonlyargs, function.named_defaults):
-            given[word.arg] = words.pop(word.arg, value)
-        if wanted.vararg:
-            given[wanted.vararg.arg] = tuple(args[len(names) :])
-        if wanted.kwarg:
-            given[wanted.kwarg.arg] = words
-        scope.names.update(given)
-
-    def built_in(self, name: str, args: List[Any], words: Dict[str, Any], node: Any) -> Any:
-        if name == "range":
-            made = range(*args) if all(isinstance(a, int) for a in args) else Opaque("a range", node.lineno)
-            if isinstance(made, range) and len(made) > ITEMS_MAX:
-                raise CannotTell(f"a range of {len(made)}; {ITEMS_MAX} at most", node.lineno)
-            return made
-        if name in SILENT:
-            return None
-        if name == "isinstance":
-            return self.is_instance(args[0], args[1], node)
-        if name == "hasattr":
-            return not isinstance(self.attribute(args[0], args[1], node), Opaque)
-        if name == "getattr":
-            return self.attribute(args[0], args[1], node)
-        if name == "len" and hasattr(args[0], "parts"):
-            return len(args[0].parts)
-        if name == "len" and isinstance(args[0], Tensor):
-            return args[0].shape[0]
-        if name in BUILTINS and not any(isinstance(a, (Opaque, Path)) for a in args):
-            listed = [list(self.items(a, node)) if hasattr(a, "parts") else a for a in args]
-            made = self.plainly(BUILTINS[name], tuple(listed), words, node)
-            return list(made) if name in ("zip", "enumerate", "reversed") else made
-        return Opaque(f"'{name}()'", node.lineno)
-
-    def is_instance(self, value: Any, kind: Any, node: Any) -> Any:
-        """isinstance() of a value of Python's own, a tensor, or an object of the file."""
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        for one in kinds:
-            if isinstance(one, Class) and isinstance(value, Instance):
-                above = [value.of]
-                while above:
-                    cls = above.pop()
-                    if cls is one:
-                        return True
-                    above += [base for base in cls.bases if isinstance(base, Class)]
-                continue
-            name = one.name.rsplit(".", 1)[-1] if isinstance(one, Path) else ""
-            if name not in TYPES_KNOWN or isinstance(value, Opaque):
-                return Opaque("a type", node.lineno)
-            if isinstance(value, TYPES_KNOWN[name]):
-                return True
-        return False
-
-    def plainly(self, what: Callable[..., Any], args: Any, words: Dict[str, Any], node: Any) -> Any:
-        """An operation of Python's own on values of Python's own."""
-        if any(isinstance(a, (Opaque, Path)) for a in args):
-            return Opaque("a value", node.lineno)
-        if not all(isinstance(a, PLAIN) for a in args):
-            return Opaque(f"a {type(args[0]).__name__}", node.lineno)
-        try:
-            return what(*args, **words)
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise CannotTell(str(error) or type(error).__name__, node.lineno) from None
-
-    def sequence(self, nodes: List[Any], scope: Scope) -> List[Any]:
-        made: List[Any] = []
-        for node in nodes:
-            if isinstance(node, ast.Starred):
-                made.extend(self.items(self.value(node.value, scope), node))
-            else:
-                made.append(self.value(node, scope))
-        return made
-
-    def items(self, value: Any, node: Any) -> Any:
-        if isinstance(value, (list, tuple, range, str, dict, set)) or hasattr(value, "__next__"):
-            return value
-        if hasattr(value, "parts"):
-            return list(value.parts.values()) if isinstance(value.parts, dict) else value.parts
-        if isinstance(value, Tensor):
-            return [self.library.index(value, i) for i in range(min(value.shape[0], ITEMS_MAX))]
-        raise CannotTell(f"a loop over {getattr(value, 'why', 'a ' + type(value).__name__)}", node.lineno)
-
-    def truth(self, node: Any, scope: Scope) -> bool:
-        return self.is_true(self.value(node, scope))
-
-    def is_true(self, value: Any) -> bool:
-        if isinstance(value, (Opaque, Tensor)):
-            raise CannotTell(f"a condition on {getattr(value, 'why', 'a tensor')}", self.line)
-        return bool(value) if isinstance(value, PLAIN) else True
 
 
 def as_load(node: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Dict, List, Tuple
 
-from abstract import CannotTell, Opaque, Tensor, count, fresh, permuted, viewed
+from abstract import CannotTell, Opaque, Tensor, count, fresh, permuted, spoil, viewed, write
 from attention import Rewrite, describe
 from objects import Bound
 
@@ -35,9 +35,24 @@ class Layer:
 
     def forward(self, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
         method = getattr(self, "of_" + self.kind, None)
-        x = args[0] if args else None
         if self.kind in ("MultiheadAttention", "TransformerEncoderLayer", "TransformerEncoder"):
             return method(args, words, node, scope)
+        x = args[0] if args else words.get("input")
+        made = self.made_of(x, method, node)
+        if self.in_place():
+            if isinstance(x, Tensor) and isinstance(made, Tensor):
+                write(x, made)
+                return x
+            spoil(x)
+        return made
+
+    def in_place(self) -> bool:
+        at = INPLACE.get(self.kind)
+        given = self.args[at] if at is not None and at < len(self.args) else self.words.get("inplace", False)
+        return given is not False
+
+    def made_of(self, x: Any, method: Any, node: Any) -> Any:
+        """The output of a module of one input."""
         if isinstance(x, Opaque):
             if "Softmax" in self.kind:
                 self.library.attention.softmax(x, -1, node.lineno)
@@ -62,7 +77,11 @@ class Layer:
     of_Dropout1d = of_Dropout2d = of_Dropout3d = of_Dropout
 
     def of_Softmax(self, x: Tensor, node: Any) -> Any:
-        return self.library.attention.softmax(x, self.take(0, "dim", -1), node.lineno)
+        dim = self.library.dim_of(x, [self.take(0, "dim", None)], {})
+        return self.library.attention.softmax(x, dim, node.lineno)
+
+    def of_LogSoftmax(self, x: Tensor, node: Any) -> Any:
+        return self.library.on_log_softmax(x, [self.take(0, "dim", None)], {}, node.lineno, None)
 
     def of_ReLU(self, x: Tensor, node: Any) -> Any:
         return self.library.activation(x, "ReLU")
@@ -136,13 +155,17 @@ class Layer:
             return (Opaque("nn.MultiheadAttention", node.lineno), None)
         found = self.multihead((q, k, v), node, self.take(8, "batch_first", False), self.take(0, "embed_dim", 1))
         wanted = named.get("need_weights", True) is True
-        if named.get("attn_mask") is not None or named.get("key_padding_mask") is not None:
+        if any(named.get(name) is not None for name in ("attn_mask", "key_padding_mask")):
             found.unfit.append("its mask is a tensor")
+        elif named.get("is_causal", False) is not False:
+            found.unfit.append("its is_causal has no mask beside it")
+        if self.take(4, "add_bias_kv", False) or self.take(5, "add_zero_attn", False):
+            found.unfit.append("keys and values are added to those of its input")
         if wanted:
             found.notes.append("averaged weights are made too: need_weights is true")
         found.rewrite = Rewrite("module", node, scope.frame, (), False, None)
-        if not (q is k is v):
-            found.rewrite.refusal = "queries, keys and values of nn.MultiheadAttention are not the same tensor"
+        if not (q is k is v) or len(q.shape) != 3:
+            found.rewrite.refusal = "queries, keys and values of nn.MultiheadAttention are not one tensor of batches"
         out = fresh(q.shape, "nn.MultiheadAttention", q.dtype)
         return (out, Opaque("averaged weights", node.lineno) if wanted else None)
 
@@ -163,7 +186,7 @@ class Layer:
             inside.append(permuted(viewed(x, (s, b, heads, width // heads)), (1, 2, 0, 3)))
         self.library.book.add_work("linear map", 2.0 * count(inside[0].shape) * width)
         scale = 1.0 / math.sqrt(width // heads)
-        found = describe(*inside, scale, False, [], f"nn.{self.kind}", node.lineno)
+        found = describe(*inside, scale, "", [], f"nn.{self.kind}", node.lineno)
         if not batch_first and found.seq_q <= 4 and found.batch > 16 * found.seq_q:
             found.notes.append(
                 f"batch_first is not set, so {found.batch} positions are taken for the batch and a batch of "
@@ -180,11 +203,11 @@ class Layer:
             self.library.book.opaque.append(("the input of nn.TransformerEncoderLayer", node.lineno))
             return Opaque("nn.TransformerEncoderLayer", node.lineno)
         width = self.take(0, "d_model", 1)
-        found = self.multihead((x, x, x), node, self.words.get("batch_first", False), width)
-        dropout = self.words.get("dropout", self.args[3] if len(self.args) > 3 else 0.1)
-        if dropout not in (0, 0.0):
+        found = self.multihead((x, x, x), node, self.take(6, "batch_first", False), width)
+        if self.take(3, "dropout", 0.1) not in (0, 0.0):
             found.unfit.append("its weights are dropped out")
-        if len(args) > 1 and args[1] is not None or words.get("src_mask") is not None:
+        given = [*args[1:], *(value for name, value in words.items() if name != "src")]
+        if any(value is not None and value is not False for value in given):
             found.unfit.append("its mask is a tensor")
         found.rewrite = Rewrite("module", node, scope.frame, (), False, None, "it is inside nn.TransformerEncoderLayer")
         inner = self.take(2, "dim_feedforward", 2048)
@@ -196,9 +219,10 @@ class Layer:
         layer, layers = self.take(0, "encoder_layer", None), self.take(1, "num_layers", 1)
         if not isinstance(layer, Layer) or not isinstance(layers, int) or layers > 1000:
             raise CannotTell("the layers of nn.TransformerEncoder", node.lineno)
-        x = args[0] if args else words.get("src")
+        words = dict(words)
+        x = args[0] if args else words.pop("src", None)
         for _ in range(layers):
-            x = layer.forward([x], words, node, scope)
+            x = layer.forward([x, *args[1:]], words, node, scope)
         return x
 
 
@@ -259,8 +283,12 @@ SAME = {
     "LayerNorm", "RMSNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d",
     "InstanceNorm2d", "InstanceNorm3d", "GELU", "SiLU", "Tanh", "Sigmoid", "Hardtanh", "Hardswish", "Hardsigmoid",
     "LeakyReLU", "ELU", "SELU", "CELU", "ReLU6", "Softplus", "Softsign", "Mish", "PReLU", "LogSigmoid", "Threshold",
-    "LogSoftmax",
 }
+
+#: Modules that may work in place, and which argument says so.
+INPLACE = {"ReLU": 0, "ReLU6": 0, "SiLU": 0, "Mish": 0, "Hardswish": 0, "Hardsigmoid": 0, "SELU": 0, "Dropout": 1,
+           "Dropout1d": 1, "Dropout2d": 1, "Dropout3d": 1, "ELU": 1, "CELU": 1, "LeakyReLU": 1, "Hardtanh": 2,
+           "Threshold": 2}
 
 #: Modules that have attention inside, or could: one that cannot be followed may still have it.
 HIDING = {"Transformer", "TransformerDecoder", "TransformerDecoderLayer", "Softmax2d"}

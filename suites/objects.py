@@ -42,6 +42,7 @@ class Function:
         self.node, self.scope, self.owner = node, scope, owner
         self.defaults: List[Any] = []
         self.named_defaults: List[Any] = []
+        self.kind = ""  # "staticmethod", "classmethod" or "property"
 
 
 class Bound:

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from typing import Any, Dict, List, Tuple
 
-from abstract import (
-    CannotTell,
-    Fill,
-    Logits,
-    Opaque,
-    Tensor,
-    Triangle,
-    axis,
-    broadcast,
-    count,
-    fresh,
-    like,
-)
-from attention import Attention, Notebook, Rewrite, describe
+from abstract import CannotTell, Opaque, Tensor, axis, broadcast, copied, count, fresh, like, permuted, spoil
+from attention import Attention, Notebook, Rewrite, aligned, describe, take_form
 from einsum import einsum
+from facts import Exponent, Fill, Logits, RowSum, Triangle, Weights, lost, of_other, rank
 from layers import Layer, Listed
+from masks import hiding, is_low, is_zero, number_of, with_values
 from methods import SAME, TYPES, Methods
-from objects import MATH, Bound, Instance, Path
+from objects import MATH, Bound, Function, Instance, Path
 
 ALIASES = {"torch.nn.functional": "F", "torch.nn": "nn", "torch.linalg": "linalg"}
 RANDOM = ("rand", "randn", "empty", "randint", "rand_like", "randn_like", "empty_like", "arange", "linspace", "normal")
+NUMBERS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+           ast.Pow: operator.pow}
+#: Types of tensors by what wins when two are put together.
+ORDER = ("bool", "i32", "i64", "f16", "bf16", "f32", "f64")
+#: Words in the names of what may have attention inside, or is told to by a function of that name.
+ATTENDING = ("attention", "attn", "softmax", "transformer")
+COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+            ast.Gt: operator.gt, ast.GtE: operator.ge}
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "full": None, "full_like": None}
 
 
@@ -64,14 +63,29 @@ class Library(Methods):
             self.book.outside = self.book.outside or (f"{name}()", node.lineno)
         if name == "itertools.repeat" and len(args) == 2:
             return [args[0]] * min(args[1], 10_000)
+        if last == "generate_square_subsequent_mask" and args and isinstance(args[0], int):
+            return fresh((args[0], args[0]), "a constant", "f32", Triangle(1, False, -math.inf, 0.0))
         if family in ("np", "numpy") and last in MATH and all(isinstance(a, (int, float)) for a in args):
             return self.interpreter.plainly(MATH[last], tuple(args), words, node)
-        return Opaque(f"'{name}()'", node.lineno)
+        return self.unknown(name, args, words, node)
+
+    def unknown(self, name: str, args: List[Any], words: Dict[str, Any], node: Any) -> Opaque:
+        """A call of something unknown, which may write to what it gets, and call the functions that it gets."""
+        given = [*args, *words.values()]
+        if not name.startswith(("torch.", "F.")) or name.endswith("_"):
+            spoil(given)
+        line = getattr(node, "lineno", self.line)
+        if any(isinstance(x, (Function, Instance, Bound)) for x in given):
+            self.book.handed.append((f"{name}()", line))
+        names = [name, *(x.name for x in given if isinstance(x, Path))]
+        if any(word in one.lower() for one in names for word in ATTENDING):
+            self.book.opaque.append((f"{name}()", line))
+        return Opaque(f"'{name}()'", line)
 
     def module(self, kind: str, args: List[Any], words: Dict[str, Any]) -> Any:
         if kind == "Parameter":
             x = args[0]
-            return like(x, fact=x.fact, learned=True, origin="a parameter") if isinstance(x, Tensor) else x
+            return like(x, fact=None, learned=True, origin="a parameter") if isinstance(x, Tensor) else x
         if kind in ("Sequential", "ModuleList", "ModuleDict"):
             given = args[0] if args else []
             if kind == "Sequential" and (len(args) != 1 or not isinstance(given, dict)):
@@ -87,6 +101,8 @@ class Library(Methods):
             return True
         if name in SAME:
             return Bound(lambda *a, **w: owner, name)
+        if name.startswith("_") or "hook" in name:
+            raise CannotTell(f"'{name}' of a {owner.of.node.name}", self.line)
         return Opaque(f"'{name}' of a {owner.of.node.name}", self.line)
 
     # ---- Functions ----
@@ -96,16 +112,23 @@ class Library(Methods):
             args, words = [words["input"]], {key: value for key, value in words.items() if key != "input"}
         first = args[0] if args else None
         made = getattr(self, "make_" + name, None)
+        if name.startswith("set_default_") and name != "set_default_device":
+            raise CannotTell(f"torch.{name}()", node.lineno)
         if name in RANDOM or name in FILLED or name in ("tensor", "from_numpy"):
             return self.create(name, args, words)
         if made is not None:
+            out = words.get("out")
+            spoil(out)
             return made(args, words, node, scope)
         if isinstance(first, Tensor):
             return self.method(first, name, args[1:], words, node, scope)
         if name in ("no_grad", "manual_seed", "device"):
             return None
+        if name == "finfo":
+            return Lowest(first)
         if "softmax" in name and isinstance(first, Opaque):
             return self.attention.softmax(first, -1, node.lineno)
+        self.unknown(f"torch.{name}", args, words, node)
         return first if isinstance(first, Opaque) else Opaque(f"'torch.{name}()'", node.lineno)
 
     def create(self, name: str, args: List[Any], words: Dict[str, Any]) -> Any:
@@ -115,8 +138,10 @@ class Library(Methods):
             x = args[0]
             if not isinstance(x, Tensor):
                 return x
-            fill = FILLED.get(name, None) if name != "full_like" else args[1]
-            return fresh(x.shape, "a constant", x.dtype, Fill(fill) if fill is not None else None)
+            given = args[1] if len(args) > 1 else words.get("fill_value")
+            fill = given if name == "full_like" else FILLED.get(name)
+            made = fresh(x.shape, "a constant", x.dtype, Fill(fill) if isinstance(fill, (int, float)) else None)
+            return self.as_type(made, dtype) if kind is not None else made
         if name == "arange":
             if not all(isinstance(a, (int, float)) for a in args) or not args:
                 return Opaque("a range", self.line)
@@ -131,7 +156,9 @@ class Library(Methods):
             return fresh(shape, "a constant", dtype, Fill(value) if isinstance(value, (int, float)) else None)
         sizes = args[2:] if name == "randint" and len(args) > 2 else args
         if name == "full":
-            return fresh(self.sizes(args[:1] or [words.get("size")]), "a constant", dtype, Fill(args[1]))
+            value = args[1] if len(args) > 1 else words.get("fill_value")
+            fact = Fill(value) if isinstance(value, (int, float)) else None
+            return fresh(self.sizes(args[:1] or [words.get("size")]), "a constant", dtype, fact)
         shape = self.sizes(sizes or [words.get("size", ())])
         fill = FILLED.get(name)
         fill = bool(fill) if dtype == "bool" and fill is not None else fill
@@ -144,21 +171,6 @@ class Library(Methods):
             raise CannotTell(f"a tensor of shape {why.why if why else flat}", self.line)
         return tuple(flat)
 
-    def make_tril(self, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
-        return self.triangle(args, words, True)
-
-    def make_triu(self, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
-        return self.triangle(args, words, False)
-
-    def triangle(self, args: List[Any], words: Dict[str, Any], lower: bool) -> Any:
-        x = args[0]
-        diagonal = args[1] if len(args) > 1 else words.get("diagonal", 0)
-        if not isinstance(x, Tensor) or not isinstance(diagonal, int):
-            return Opaque("a triangle", self.line)
-        value = x.fact.value if isinstance(x.fact, Fill) else None
-        zero = False if value is True else 0
-        return like(x, fact=Triangle(diagonal, lower, value, zero) if value is not None else None)
-
     def make_scaled_dot_product_attention(self, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
         named = dict(zip(("query", "key", "value", "attn_mask", "dropout_p", "is_causal"), args))
         named.update(words)
@@ -168,25 +180,38 @@ class Library(Methods):
                 why = getattr(x, "why", "a value")
                 self.book.opaque.append((f"scaled_dot_product_attention of {why}", node.lineno))
                 return Opaque("attention", node.lineno)
-        causal, mask = named.get("is_causal", False), named.get("attn_mask")
+        causal, mask, scale = named.get("is_causal", False), named.get("attn_mask"), named.get("scale")
+        grouped = named.get("enable_gqa", False)
         unfit = [] if named.get("dropout_p", 0.0) in (0, 0.0) else ["its weights are dropped out"]
-        if isinstance(mask, Tensor):
-            logits = Logits(q, k, (None, None), None)
-            dtype_bool = mask.dtype == "bool"
-            if isinstance(mask.fact, Triangle) and mask.fact.lower and mask.fact.diagonal == 0 and dtype_bool:
-                causal = True
-            elif self.attention.added(fresh((), "", fact=logits), mask).hidden == 0:
-                causal = True
-            else:
-                unfit.append("its mask is a tensor")
-        scale = named.get("scale") or 1.0 / math.sqrt(q.shape[-1])
-        found = describe(q, k, v, scale, bool(causal), unfit, "scaled_dot_product_attention", node.lineno)
-        own = named.get("scale")
-        found.rewrite = Rewrite("sdpa", node, scope.frame, (), bool(causal), own)
+        if not all(isinstance(x, bool) for x in (causal, grouped)):
+            unfit.append(f"its {'is_causal' if not isinstance(causal, bool) else 'enable_gqa'} is not known")
+        under, faults = self.mask_of(mask, q, k) if mask is not None else ("", [])
+        under, unfit = "top-left" if causal is True else under, unfit + faults
+        if scale is not None and not isinstance(scale, (int, float)):
+            unfit.append("its scale is not known")
+            scale = None
+        own = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+        found = describe(q, k, v, own, under, unfit, "scaled_dot_product_attention", node.lineno, grouped is True)
+        found.rewrite = Rewrite("sdpa", node, scope.frame, (), found.word(), scale)
         if mask is not None:
             found.rewrite.refusal = "its mask is a tensor"
+        take_form(found.rewrite, q, k, v)
         self.book.found.append(found)
-        return fresh(q.shape[:-1] + v.shape[-1:], "attention", q.dtype)
+        lead = q.shape[:-2] if grouped is True else broadcast(broadcast(q.shape[:-2], k.shape[:-2]), v.shape[:-2])
+        found.made = fresh(lead + (q.shape[-2], v.shape[-1]), "attention", q.dtype)
+        return found.made
+
+    @staticmethod
+    def mask_of(mask: Any, q: Tensor, k: Tensor) -> Tuple[str, List[str]]:
+        """Finds the causal mask that attn_mask is, "" for none, and says why heed does not have it."""
+        if not isinstance(mask, Tensor):
+            return "", [f"its mask is {getattr(mask, 'why', 'a value')}, which is not known"]
+        queries, keys = q.shape[-2], k.shape[-2]
+        hides, shows = (is_low, is_zero) if mask.dtype != "bool" else (lambda v: v is False, lambda v: v is True)
+        found = hiding(mask, (queries, keys), hides, shows)
+        if found is None:
+            return "", ["its mask is a tensor whose pattern is not known"]
+        return aligned(found.diagonal, queries, keys)
 
     def make_multi_head_attention_forward(self, args: List[Any], words: Any, node: Any, scope: Any) -> Any:
         self.book.opaque.append(("multi_head_attention_forward", node.lineno))
@@ -204,17 +229,19 @@ class Library(Methods):
         at = axis(parts[0], dim)
         shape = list(parts[0].shape)
         shape[at] = sum(x.shape[at] for x in parts)
-        return fresh(tuple(shape), "a concatenation", parts[0].dtype)
+        fact = next((lost(x.fact, "in a concatenation") for x in parts if lost(x.fact)), None)
+        return fresh(tuple(shape), "a concatenation", parts[0].dtype, fact)
 
     make_concat = make_cat
 
     def make_stack(self, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
         parts = list(self.interpreter.items(args[0], node))
-        if not parts or not isinstance(parts[0], Tensor):
+        if not parts or not all(isinstance(x, Tensor) for x in parts):
             return Opaque("a stack", node.lineno)
         at = axis(parts[0], args[1] if len(args) > 1 else words.get("dim", 0), 1)
         shape = parts[0].shape
-        return fresh(shape[:at] + (len(parts),) + shape[at:], "a stack", parts[0].dtype)
+        fact = next((lost(x.fact, "in a stack") for x in parts if lost(x.fact)), None)
+        return fresh(shape[:at] + (len(parts),) + shape[at:], "a stack", parts[0].dtype, fact)
 
     def make_meshgrid(self, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
         parts = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
@@ -227,20 +254,27 @@ class Library(Methods):
         mask, yes, no = (list(args) + [None] * 3)[:3]
         for x, other, flip in ((yes, no, True), (no, yes, False)):
             if isinstance(x, Tensor) and isinstance(x.fact, Logits):
-                value = other.fact.value if isinstance(other, Tensor) and isinstance(other.fact, Fill) else other
-                turned = self.unary(ast.Not, mask) if flip and isinstance(mask, Tensor) else mask
-                return like(x, fact=self.attention.masked(x, turned, value))
+                turned = self.unary(ast.Invert, mask) if flip and isinstance(mask, Tensor) else mask
+                return copied(x, fact=self.attention.masked(x, turned, other))
         tensors = [x for x in (mask, yes, no) if isinstance(x, Tensor)]
         shape: Tuple[int, ...] = ()
         for x in tensors:
             shape = broadcast(shape, x.shape)
-        return fresh(shape, "a choice") if tensors else Opaque("a choice", node.lineno)
+        if not tensors or any(isinstance(x, Opaque) for x in (mask, yes, no)):
+            return Opaque("a choice", node.lineno)
+        fact = next((lost(x.fact, "in a choice") for x in tensors if lost(x.fact)), self.chosen(mask, yes, no, shape))
+        kinds = [x.dtype for x in (yes, no) if isinstance(x, Tensor)]
+        return fresh(shape, "a choice", kinds[0] if kinds else "f32", fact)
 
     def make_linear(self, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
         x, w = (list(args) + [words.get("weight")])[:2]
         if not isinstance(x, Tensor) or not isinstance(w, Tensor):
             return x if isinstance(x, Opaque) else Opaque("a linear map", node.lineno)
-        return self.linear(x, w.shape[0], w.shape[1])
+        if w.learned or len(x.shape) != 2:
+            return self.linear(x, w.shape[0], w.shape[1])
+        bias = args[2] if len(args) > 2 else words.get("bias")
+        made = self.attention.product(x, permuted(w, (1, 0)), (None, None), node, scope)
+        return made if bias is None else self.binary(ast.Add, made, bias)
 
     def linear(self, x: Any, out: int, into: int) -> Any:
         if not isinstance(x, Tensor):
@@ -251,31 +285,25 @@ class Library(Methods):
         return fresh(x.shape[:-1] + (out,), "a linear map", x.dtype)
 
     def dropout(self, x: Any, p: Any) -> Any:
-        if isinstance(x, Tensor) and p not in (0, 0.0) and x.fact is not None:
-            return like(x, fact=self.attention.of_other(x.fact, " by dropout"))
-        return x
-
-    def make_dropout(self, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
-        training = args[2] if len(args) > 2 else words.get("training", True)
-        return self.dropout(args[0], (args[1] if len(args) > 1 else words.get("p", 0.5)) if training else 0)
+        if not isinstance(x, Tensor) or p in (0, 0.0):
+            return x
+        return copied(x, fact=of_other(x.fact, " by dropout"), factor=1.0)
 
     def activation(self, x: Any, by: str) -> Any:
         return fresh(x.shape, x.origin, x.dtype, self.attention.stand_in(x, by)) if isinstance(x, Tensor) else x
 
-    def elementwise(self, x: Any, by: str) -> Any:
-        if not isinstance(x, Tensor):
-            return x
-        return Tensor(x.shape, x.dtype, (), self.attention.of_other(x.fact, f" by {by}"), origin=x.origin)
-
     # ---- Operators ----
 
     def unary(self, op: Any, x: Tensor) -> Any:
-        if op is ast.USub:
+        if op is ast.UAdd:
+            return x
+        if op is ast.USub and rank(x.fact) == 3:
             return self.attention.scaled(x, -1.0)
-        if isinstance(x.fact, Triangle) and isinstance(x.fact.inside, bool):
-            t = x.fact
-            return like(x, fact=Triangle(t.diagonal, t.lower, not t.inside, not t.outside))
-        return like(x, fact=None)
+        if isinstance(x.fact, (Fill, Triangle)):
+            flips = op is ast.Invert and x.dtype == "bool"
+            what = operator.neg if op is ast.USub else operator.not_ if flips else None
+            return copied(x, fact=with_values(x.fact, what) if what else None)
+        return self.attention.scaled(x, -1.0) if op is ast.USub else copied(x, fact=of_other(x.fact))
 
     def compare(self, op: Any, left: Any, right: Any) -> Any:
         x, y = (left, right) if isinstance(left, Tensor) else (right, left)
@@ -283,48 +311,51 @@ class Library(Methods):
             return y
         shape = broadcast(x.shape, y.shape) if isinstance(y, Tensor) else x.shape
         made = fresh(shape, "a comparison", "bool")
-        if isinstance(x.fact, Triangle) and isinstance(y, (int, float)) and op in (ast.Eq, ast.NotEq):
-            t = x.fact
-            same = [bool(value == y) is (op is ast.Eq) for value in (t.inside, t.outside)]
-            made.fact = Triangle(t.diagonal, t.lower, *same)
+        number = number_of(y)
+        if isinstance(x.fact, (Fill, Triangle)) and number is not None and shape == x.shape and op in COMPARED:
+            first = x is left
+            made.fact = with_values(x.fact, lambda v: COMPARED[op](v, number) if first else COMPARED[op](number, v))
         return made
 
     def product(self, left: Any, right: Any, nodes: Any, node: Any, scope: Any) -> Any:
         return self.attention.product(left, right, nodes, node, scope)
 
     def binary(self, op: Any, left: Any, right: Any) -> Any:
-        for x in (left, right):
-            if isinstance(x, Opaque):
-                other = right if x is left else left
-                if not isinstance(other.fact, Logits):
-                    return x
-        x, y = (right, left) if getattr(right, "fact", None) and not getattr(left, "fact", None) else (left, right)
-        if not isinstance(x, Tensor):
-            x, y = y, x
-        number = y.fact.value if isinstance(y, Tensor) and isinstance(y.fact, Fill) and not y.shape else y
-        if isinstance(number, (int, float)) and op in (ast.Mult, ast.Div) and (op is ast.Mult or x is left):
-            if isinstance(x.fact, Fill) and op is ast.Mult:
-                return like(x, fact=Fill(x.fact.value * number))
-            if isinstance(x.fact, Triangle):
-                return self.scaled_triangle(x, number, op)
-            return self.attention.scaled(x, float(number) if op is ast.Mult else 1.0 / float(number or math.inf))
+        """left op right, of which one is a tensor."""
+        for x, other in ((left, right), (right, left)):
+            if isinstance(x, Opaque) and not isinstance(getattr(other, "fact", None), Logits):
+                return x
+        first = rank(getattr(left, "fact", None)) >= rank(getattr(right, "fact", None)) and isinstance(left, Tensor)
+        x, y = (left, right) if first or not isinstance(right, Tensor) else (right, left)
+        first = x is left
         shape = broadcast(x.shape, y.shape) if isinstance(y, Tensor) else x.shape
-        if isinstance(x.fact, Logits):
-            return fresh(shape, x.origin, x.dtype, self.combined(op, x, y, x is left))
-        return fresh(shape, x.origin, x.dtype, self.attention.of_other(x.fact))
+        made = fresh(shape, x.origin, together(x, y))
+        number = number_of(y)
+        if isinstance(x.fact, (Fill, Triangle)):
+            whole = shape[-2:] == x.shape[-2:] or isinstance(x.fact, Fill)
+            what = NUMBERS.get(op)
+            if number is not None and what and whole:
+                made.fact = with_values(x.fact, lambda v: what(v, number) if first else what(number, v))
+            return made
+        if number is not None and (op is ast.Mult or op is ast.Div and first):
+            by = float(number) if op is ast.Mult else 1.0 / number if number else math.inf
+            of = self.attention.scaled(x, by)
+            made.fact, made.factor = of.fact, of.factor
+            return made
+        made.fact = self.combined(op, x, y, first)
+        return made
 
     def combined(self, op: Any, x: Tensor, y: Any, first: bool) -> Any:
-        if op is ast.Add or op is ast.Sub and first:
-            return self.attention.added(x, y)
-        learned = getattr(y, "learned", False)
-        return self.attention.of_other(x.fact, f" by a {'learned ' if learned else ''}tensor")
-
-    @staticmethod
-    def scaled_triangle(x: Tensor, number: float, op: Any) -> Tensor:
-        t = x.fact
-        value = [v * number if op is ast.Mult else v / number for v in (t.inside, t.outside)]
-        value = [0 if v != v else v for v in value]  # a zero times infinity: not what the task means
-        return like(x, fact=Triangle(t.diagonal, t.lower, *value))
+        """The fact of x op y, or of y op x, where one number does not say all of y."""
+        if isinstance(x.fact, Logits):
+            if op is ast.Add or op is ast.Sub and first:
+                return self.attention.added(x, y, 1 if op is ast.Add else -1)
+            learned = getattr(y, "learned", False)
+            return of_other(x.fact, f" by a {'learned ' if learned else ''}tensor")
+        if isinstance(x.fact, Exponent) and op is ast.Div and first and isinstance(getattr(y, "fact", None), RowSum):
+            if y.fact.logits is x.fact.logits:
+                return self.attention.weights(x, x.fact.logits, self.line).fact
+        return of_other(x.fact)
 
     def index(self, x: Tensor, key: Any) -> Any:
         keys = list(key) if isinstance(key, tuple) else [key]
@@ -356,9 +387,37 @@ class Library(Methods):
             else:
                 return Opaque("an index", self.line)
             dim += 1
-        kept = isinstance(x.fact, (Fill, Triangle)) and all(t == (0, 1) for t in tail[-2:])
-        whole = tuple(shape[-2:]) == x.shape[-2:] and all(t == (0, 1) for t in tail[-2:])
-        fact = x.fact if kept or whole else None
-        if fact is None and x.fact is not None and not isinstance(x.fact, (Fill, Triangle)):
-            fact = self.attention.of_other(x.fact, " by an index")
+        plain = len(keys) >= 2 and all(isinstance(k, slice) for k in keys[-2:])
+        whole = plain and tuple(shape[-2:]) == x.shape[-2:] and all(t == (0, 1) for t in tail[-2:])
+        begins = plain and isinstance(x.fact, Triangle) and all(t == (0, 1) for t in tail[-2:])
+        fact = x.fact if whole or begins or isinstance(x.fact, Fill) else None
+        if fact is None and rank(x.fact) == 3:
+            fact = of_other(x.fact, " by an index") if isinstance(x.fact, (Logits, Weights)) else lost(x.fact)
         return like(x, shape=tuple(shape), strides=tuple(strides), fact=fact)
+
+
+class Lowest:
+    """torch.finfo(): the least number of a type."""
+
+    VALUES = {"f16": -65504.0, "bf16": -3.3895313892515355e38, "f32": -3.4028234663852886e38,
+              "f64": -1.7976931348623157e308}
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = TYPES.get(kind.name, "") if isinstance(kind, Path) else ""
+
+    def part(self, name: str) -> Any:
+        value = self.VALUES.get(self.kind)
+        return {"min": value, "max": -value}.get(name, Opaque("finfo")) if value else Opaque("finfo")
+
+
+def together(x: Tensor, y: Any) -> str:
+    """The type of an operation of both."""
+    if not isinstance(y, Tensor) or x.dtype == y.dtype or not {x.dtype, y.dtype} <= set(ORDER):
+        return x.dtype
+    if {x.dtype, y.dtype} == {"f16", "bf16"}:
+        return "f32"
+    wide = {z.dtype for z in (x, y) if z.shape}
+    floats = {z.dtype for z in (x, y) if ORDER.index(z.dtype) >= ORDER.index("f16")}
+    if len(wide) == 1 and (floats == wide or not floats or len(floats) == 2):
+        return wide.pop()
+    return max((x.dtype, y.dtype), key=ORDER.index)

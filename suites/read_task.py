@@ -17,9 +17,9 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from abstract import CannotTell, Opaque, Tensor, like  # noqa: E402
+from abstract import CannotTell, Opaque, Storage, Tensor, dense, like, same_view  # noqa: E402
 from interpret import Interpreter  # noqa: E402
-from objects import Class, Instance  # noqa: E402
+from objects import Class, Function, Instance  # noqa: E402
 from operations import Library  # noqa: E402
 from rewrite import rewrite  # noqa: E402
 
@@ -56,11 +56,11 @@ def follow(tree):
             return library.book, NoTask(f"it has no {missing[0]}")
         given = interpreter.enter(top.names["get_init_inputs"], [], {}, None)
         inputs = interpreter.enter(top.names["get_inputs"], [], {}, None)
-        if not isinstance(top.names["Model"], Class) or not isinstance(inputs, list):
+        if not isinstance(top.names["Model"], Class) or not isinstance(inputs, (list, tuple)):
             return library.book, CannotTell("Model is no class, or get_inputs() returns no list")
         model = interpreter.create(top.names["Model"], list(given or []), {})
-        library.book.init, library.book.inputs = given, inputs
-        library.book.result = run_model(interpreter, model, inputs)
+        library.book.init, library.book.inputs = given, as_given(inputs)
+        library.book.result = run_model(interpreter, model, library.book.inputs)
     except CannotTell as error:
         error.line = error.line or interpreter.line
         return library.book, error
@@ -71,20 +71,24 @@ def follow(tree):
     return library.book, None
 
 
-def run_model(interpreter, model, inputs):
-    if not isinstance(model, Instance):
-        raise CannotTell("Model is no module")
+def as_given(inputs):
+    """Inputs as the model sees them: tensors of their own, of unknown elements."""
     plain_kinds = (int, float, bool, str, list, tuple)
-    inputs = [
-        like(x, factor=1.0, fact=None)
+    return [
+        like(x, factor=1.0, fact=None, learned=False, origin="an input", storage=Storage())
         if isinstance(x, Tensor)
         else x if isinstance(x, plain_kinds) else Opaque("an input")
         for x in inputs
     ]
+
+
+def run_model(interpreter, model, inputs):
+    if not isinstance(model, Instance):
+        raise CannotTell("Model is no module")
     forward = model.of.find("forward")
-    if forward is None:
+    if not isinstance(forward, Function):
         raise CannotTell("Model has no forward()")
-    return interpreter.enter(forward, inputs, {}, model)
+    return interpreter.enter(forward, list(inputs), {}, model)
 
 
 def reason_of(book, error, hint):
@@ -97,6 +101,12 @@ def reason_of(book, error, hint):
         return "unread", f"{where(line)}attention may be in {what}, which cannot be followed"
     if error and (hint or book.softmaxes):
         return "unread", f"{where(error.line)}{error.what}"
+    if book.open:
+        what, line = next(iter(book.open.values()))
+        return "unread", f"{where(line)}it has {what}, and what becomes of it was not followed"
+    if book.handed and hint:
+        what, line = book.handed[0]
+        return "unread", f"{where(line)}attention may be in a function that {what} calls"
     if book.stand_ins:
         return "none", book.stand_ins[0]
     if book.softmaxes:
@@ -112,7 +122,8 @@ def where(line):
 
 def describe_found(found):
     return {
-        "spec": found.spec(),
+        "spec": found.spec(found.scale),
+        "call": found.spec(found.rewrite.scale),
         "how": found.how,
         "line": found.line,
         "layers": 1,
@@ -126,7 +137,7 @@ def merged(attentions):
     """Equal attentions of several layers as one."""
     made = []
     for one in attentions:
-        same = [m for m in made if all(m[k] == one[k] for k in ("spec", "how", "line", "unfit", "notes"))]
+        same = [m for m in made if all(m[k] == one[k] for k in ("spec", "call", "how", "line", "unfit", "notes"))]
         if same:
             same[0]["layers"] += 1
             same[0]["operations"] += one["operations"]
@@ -143,20 +154,28 @@ def beside_of(book):
 
 
 def is_whole(book):
-    """Is the task nothing but attention, of inputs (Q, K, V) as [batch, heads, sequence, dim]?"""
-    found, inputs = book.found[0], book.inputs or []
+    """Is the task nothing but attention of its inputs Q, K and V, [batch, heads, sequence, dim]: is what it returns the
+    very tensor that attention made of them, and was nothing written to?"""
+    inputs = book.inputs or []
+    if len(book.found) != 1 or len(inputs) != 3 or not all(isinstance(x, Tensor) for x in inputs):
+        return False
+    found = book.found[0]
     wanted = [
         (found.batch, found.heads_q, found.seq_q, found.dim_qk),
         (found.batch, found.heads_kv, found.seq_k, found.dim_qk),
         (found.batch, found.heads_kv, found.seq_k, found.dim_v),
     ]
-    made = (found.batch, found.heads_q, found.seq_q, found.dim_v)
+    made = book.result
+    beside = book.work or book.opaque or book.handed or book.open or found.unfit or found.rounded
     return (
-        len(book.found) == 1
-        and not book.work
-        and [x.shape for x in inputs if isinstance(x, Tensor)] == wanted
-        and getattr(book.result, "origin", "") == "attention"
-        and book.result.shape == made
+        not beside
+        and [x.shape for x in inputs] == wanted
+        and all(x.strides == dense(x.shape) and x.storage.version == 0 for x in inputs)
+        and all(same_view(x, given) for x, given in zip(inputs, found.given))
+        and isinstance(made, Tensor)
+        and made is found.made
+        and made.storage.version == 0
+        and made.shape == (found.batch, found.heads_q, found.seq_q, found.dim_v)
     )
 
 
@@ -183,6 +202,7 @@ def read(text):
     except (RecursionError, MemoryError):
         return {"class": "damaged", "reason": "it is nested too deep"}
     book, error = follow(tree)
+    book.settle()
     if isinstance(error, NoTask):
         return {"class": "damaged", "reason": error.what}
     if not book.found:

@@ -6,6 +6,8 @@ nn.MultiheadAttention of one tensor. Comments and texts that document are left o
 
 import ast
 
+from abstract import Tensor
+
 ATTEND, MULTIHEAD = "heed_attention", "heed_multihead"
 LEFT_OUT = ("get_inputs", "get_init_inputs")
 
@@ -27,12 +29,17 @@ def rewritten(tree, book, error):
     if not book.found:
         raise Refusal("there is no attention in it")
     todo = {}
+    if not has_tensors_alone(book.result):
+        raise Refusal("its result is not followed: something else than attention's output is in it")
     for found in book.found:
         if found.unfit:
             raise Refusal(f"line {found.line}: {found.unfit[0]}")
         if found.rewrite.refusal:
             raise Refusal(f"line {found.line}: {found.rewrite.refusal}")
-        todo[id(found.rewrite.node)] = found.rewrite
+        check_alike(todo.setdefault(id(found.rewrite.node), found.rewrite), found)
+    for node in book.plain:
+        if id(node) in todo:
+            raise Refusal(f"line {node.lineno}: it is attention in one call, and something else in another")
     for change in todo.values():
         if change.kind == "product":
             check_names(change)
@@ -43,6 +50,19 @@ def rewritten(tree, book, error):
     keep_model(made)
     ast.fix_missing_locations(made)
     return ast.unparse(made) + "\n"
+
+
+def has_tensors_alone(result):
+    if isinstance(result, (list, tuple)):
+        return all(has_tensors_alone(x) for x in result)
+    return isinstance(result, (Tensor, int, float, type(None)))
+
+
+def check_alike(first, found):
+    """One place of the file must be the same attention in each call."""
+    now = found.rewrite
+    if (first.causal, first.scale, first.kind, first.rank) != (now.causal, now.scale, now.kind, now.rank):
+        raise Refusal(f"line {found.line}: it has another scale or mask in each call")
 
 
 class Replace(ast.NodeTransformer):
@@ -96,7 +116,15 @@ def call_of(change):
         turned = ast.Call(ast.Attribute(k, "transpose", ast.Load()), [ast.UnaryOp(ast.USub(), ast.Constant(2)),
                           ast.UnaryOp(ast.USub(), ast.Constant(1))], [])
         parts = [q, untransposed(k) or turned, v]
-    return ast.Call(ast.Name(ATTEND, ast.Load()), [*parts, ast.Constant(change.causal), ast.Constant(change.scale)], [])
+    if change.rank == 3:  # without heads
+        parts = [method_call(part, "unsqueeze") for part in parts]
+    settings = [ast.Constant(change.causal), ast.Constant(change.scale)]
+    made = ast.Call(ast.Name(ATTEND, ast.Load()), [*parts, *settings], [])
+    return method_call(made, "squeeze") if change.rank == 3 else made
+
+
+def method_call(node, name):
+    return ast.Call(ast.Attribute(node, name, ast.Load()), [ast.Constant(1)], [])
 
 
 def untransposed(k):
@@ -115,7 +143,39 @@ def names_in(node):
 
 
 def assigned(node):
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    """Names that get a value, or whose members or items do."""
+    made = set()
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            made.add(n.id)
+        elif isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store):
+            made |= names_in(n.value)
+    return made
+
+
+def has(statements, part):
+    return any(n is part for s in statements for n in ast.walk(s))
+
+
+def block_of(body, parts):
+    """The innermost list of statements that has all the parts, and the numbers of the statements that have them."""
+    while True:
+        at = [next((i for i, s in enumerate(body) if has([s], part)), None) for part in parts]
+        if None in at:
+            raise Refusal("its products stand in blocks of their own")
+        inner = [getattr(body[at[0]], name, []) for name in ("body", "orelse")]
+        deeper = [b for b in inner if isinstance(b, list) and all(has(b, part) for part in parts)]
+        if not deeper:
+            return body, at
+        body = deeper[0]
+
+
+def has_effect(node):
+    """Does an expression do more than make a value? Names of methods that work in place end in "_"."""
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    names = [getattr(n.func, "attr", getattr(n.func, "id", "")) for n in calls]
+    return any(name.endswith("_") and name != "requires_grad_" for name in names) or any(
+        w.arg in ("inplace", "out") for n in calls for w in n.keywords)
 
 
 def check_names(change):
@@ -124,12 +184,11 @@ def check_names(change):
     body = change.frame.node.body
     if not isinstance(body, list):
         raise Refusal("its attention is in a lambda")
-    begin = [i for i, s in enumerate(body) if any(n is q for n in ast.walk(s))]
-    end = [i for i, s in enumerate(body) if any(n is change.node for n in ast.walk(s))]
-    if not begin or not end:
-        raise Refusal("its products stand in blocks of their own")
+    body, (begin, end) = block_of(body, (q, change.node))
     wanted = names_in(q) | names_in(k)
-    for statement in body[begin[0] : end[0]]:
+    if begin > end:
+        raise Refusal(f"line {body[begin].lineno}: its products are those of two rounds of a loop")
+    for statement in body[begin:end]:
         if assigned(statement) & wanted:
             raise Refusal(f"line {statement.lineno}: its queries or keys get another value between the products")
 
@@ -139,7 +198,7 @@ def drop_dead(function):
     live, kept = set(), []
     for statement in reversed(function.body):
         target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-        if isinstance(target, ast.Name) and target.id not in live:
+        if isinstance(target, ast.Name) and target.id not in live and not has_effect(statement.value):
             continue
         if isinstance(target, ast.Name):
             live.discard(target.id)

@@ -163,7 +163,7 @@ class Box:
         for i in range(q.shape[0]):
             w = (q[i].double() @ k[i].double().transpose(-2, -1)) * CONFIG["scale"]
             if CONFIG["causal"]:
-                w = w.masked_fill(torch.ones_like(w[0], dtype=torch.bool).triu(1), float("-inf"))
+                w = w.masked_fill(torch.ones_like(w[0], dtype=torch.bool).triu(CONFIG["causal"]), float("-inf"))
             made.append(torch.logsumexp(w, -1).float())
         return torch.stack(made)
 

@@ -70,7 +70,42 @@ static char *rewrite(const lab_task *task, const lab_python *python, heed_status
     return model;
 }
 
-/* The one problem of all attentions of @task, in the type @type and dense. */
+/* The problem of one attention's call, in the type @type and dense. */
+static heed_status problem_of(const lab_task *task, size_t i, heed_type type, heed_problem *problem,
+                              lab_error *error)
+{
+    heed_problem own;
+    if (heed_problem_parse(&own, task->attention[i].call) != HEED_OK)
+        return lab_fail(error, HEED_ERR_INVALID, "%s: %s", task->path, heed_message());
+    own.type = own.type == HEED_F32 ? type : own.type;
+    own.q = own.k = own.v = own.o = (heed_strides){ 0, 0, 0 };
+    return heed_problem_normalize(problem, &own) == HEED_OK
+               ? HEED_OK
+               : lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: %s", task->path, heed_message());
+}
+
+/* A kernel is for one problem. */
+static heed_status check_alike(const lab_task *task, heed_type type, const char *spec,
+                               lab_error *error)
+{
+    for (size_t i = 1; i < task->attention_count; i++) {
+        heed_problem other;
+        char text[HEED_SPEC_SIZE];
+        heed_status status = problem_of(task, i, type, &other, error);
+        if (status != HEED_OK)
+            return status;
+        heed_problem_print(&other, text, sizeof text);
+        if (strcmp(text, spec) != 0)
+            return lab_fail(error, HEED_ERR_UNSUPPORTED,
+                            "%s: line %d: its attention is %s, that of line %d is %s: a kernel is "
+                            "for one problem; --form library is for several",
+                            task->path, task->attention[i].line, text, task->attention[0].line,
+                            spec);
+    }
+    return HEED_OK;
+}
+
+/* Is there a problem for all attentions of @task? The first one's is @problem. */
 static heed_status find_problem(const lab_task *task, heed_type type, heed_problem *problem,
                                 lab_error *error)
 {
@@ -83,14 +118,7 @@ static heed_status find_problem(const lab_task *task, heed_type type, heed_probl
             return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: line %d: %s", task->path, one->line,
                             *one->refusal ? one->refusal : one->unfit);
     }
-    heed_problem own;
-    if (heed_problem_parse(&own, task->attention[0].spec) != HEED_OK)
-        return lab_fail(error, HEED_ERR_INVALID, "%s: %s", task->path, heed_message());
-    own.type = own.type == HEED_F32 ? type : own.type;
-    own.q = own.k = own.v = own.o = (heed_strides){ 0, 0, 0 };
-    return heed_problem_normalize(problem, &own) == HEED_OK
-               ? HEED_OK
-               : lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: %s", task->path, heed_message());
+    return problem_of(task, 0, type, problem, error);
 }
 
 /* ---- The forms ---- */
@@ -159,6 +187,16 @@ static void name_flags(const heed_cuda_facts *facts, const heed_gpu *gpu, char f
                  facts->launch.registers);
 }
 
+/* The mask as calls of heed_attention() have it (suites/rewrite.py). */
+static const char *causal_word(const heed_problem *problem)
+{
+    if (problem->mask == HEED_MASK_NONE)
+        return "False";
+    if (problem->seq_q == problem->seq_k)
+        return "True";
+    return problem->mask == HEED_MASK_CAUSAL_TOP_LEFT ? "\"top-left\"" : "\"bottom-right\"";
+}
+
 static heed_status put_kernel(FILE *out, const parts *it)
 {
     heed_cuda_facts facts;
@@ -185,7 +223,7 @@ static heed_status put_kernel(FILE *out, const parts *it)
         { "MODULE", module },
         { "FLAGS", flags },
         { "TYPE", types[it->problem.type].torch },
-        { "CAUSAL", it->problem.mask == HEED_MASK_NONE ? "False" : "True" },
+        { "CAUSAL", causal_word(&it->problem) },
         { "SCALE", scale },
         { "USUAL", usual },
     };
@@ -254,6 +292,15 @@ heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
     if (status != HEED_OK)
         return status;
     heed_problem_print(&it.problem, solution->spec, sizeof solution->spec);
+    if (how->form != LAB_EXPORT_LIBRARY)
+        status = check_alike(task, how->products, solution->spec, error);
+    if (status == HEED_OK && how->form == LAB_EXPORT_CU && !task->whole)
+        status = lab_fail(error, HEED_ERR_UNSUPPORTED,
+                          "%s: it is more than attention of its inputs Q, K and V, and a file with "
+                          "forward() alone has no model",
+                          task->path);
+    if (status != HEED_OK)
+        return status;
     lab_task_label(task, it.label, sizeof it.label);
     char *model = rewrite(task, python, &status, error);
     if (!model)

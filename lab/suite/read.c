@@ -85,6 +85,7 @@ static void take_attention(const json_t *from, lab_task_attention *it)
 {
     const json_t *notes = json_object_get(from, "notes");
     take_text(from, "spec", it->spec, sizeof it->spec);
+    take_text(from, "call", it->call, sizeof it->call);
     take_text(from, "how", it->how, sizeof it->how);
     take_texts(json_object_get(from, "unfit"), it->unfit, sizeof it->unfit);
     it->line = whole_of(from, "line");

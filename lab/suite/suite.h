@@ -46,6 +46,8 @@ const char *lab_task_kind_name(lab_task_kind kind);
 /* An attention in a task, and others that are equal. */
 typedef struct lab_task_attention {
     char spec[HEED_SPEC_SIZE];   /* canonical; as the reader says it where heed refuses it */
+    char call[HEED_SPEC_SIZE];   /* the same with the scale of the call alone: queries may be scaled
+                                    ahead of it */
     char refusal[LAB_TASK_TEXT]; /* of heed: one line; "" where it can do the problem */
     char unfit[LAB_TASK_TEXT];   /* why there is no problem for it; "" if there is one */
     char how[64];                /* how it is written: "written out", "nn.MultiheadAttention" */

@@ -274,6 +274,32 @@ static void test_kernels(void **state)
     check_solution(state, "level_1_problem_97_heed_kernel_f16.py", wgmma);
 }
 
+/* A kernel is for one problem, and a file with forward() for a task of Q, K and V alone. */
+static void test_what_has_no_form(void **state)
+{
+    static const run_heed_case cases[] = {
+        { "export kernelbench two.py --form kernel",
+          4,
+          { "line 12", "b2 h4 s64 d32 f16 causal", "a kernel is for one problem" } },
+        { "export kernelbench two.py --form library", 0, { "two_heed_library_f16.py" } },
+        { "export kernelbench more.py --form cu", 4, { "more than attention of its inputs" } },
+        { "export kernelbench more.py --form kernel", 0, { "more_heed_kernel_f16.py" } },
+        { "export kernelbench scaled.py --form kernel", 0, { "b2 h4 s64 d32 f16 scale=1" } },
+    };
+    static const char *const none[] = { NULL };
+    scratch_text_write(
+        state, "two.py",
+        TASK("        o = F.scaled_dot_product_attention(q, k, v)\n"
+             "        return F.scaled_dot_product_attention(o, k, v, is_causal=True)\n",
+             QKV));
+    scratch_text_write(state, "more.py",
+                       TASK("        return F.scaled_dot_product_attention(q, k, v) + q\n", QKV));
+    scratch_text_write(
+        state, "scaled.py",
+        TASK("        return torch.softmax((q * 0.5) @ k.transpose(2, 3), -1) @ v\n", QKV));
+    run_heed_cases(state, &way, "suite", cases, sizeof cases / sizeof *cases, none);
+}
+
 /* The task of integrations/ is one for robust-kbench and for heed's own reader. */
 static void test_robust_kbench(void **state)
 {
@@ -300,6 +326,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_judge_refusals, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_export, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_kernels, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_what_has_no_form, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_robust_kbench, scratch_open, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

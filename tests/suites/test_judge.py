@@ -117,8 +117,38 @@ MODELS = {
 }
 
 
+#: Solutions of tasks that are attention and one step more: a body of forward() of the task, and of both solutions.
+BESIDE = {
+    "plus_q": ("return F.scaled_dot_product_attention(q, k, v) + q", "return F.scaled_dot_product_attention(q, k, v)"),
+    "doubled": ("o = F.scaled_dot_product_attention(q, k, v)\no *= 2\nreturn o",
+                "return F.scaled_dot_product_attention(q, k, v)"),
+    "zeroed": ("o = F.scaled_dot_product_attention(q, k, v)\no[:, 0] = 0\nreturn o",
+               "return F.scaled_dot_product_attention(q, k, v)"),
+    "swapped": ("return F.scaled_dot_product_attention(k, q, v)", "return F.scaled_dot_product_attention(q, k, v)"),
+}
+OFF = """def own():
+{lines}o = own()
+return o + 0.025 * o.flip(-1)"""
+BESIDE_FORM = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+class {name}(nn.Module):
+    def forward(self, q, k, v):
+{body}
+def get_inputs():
+    return [torch.rand(1, 4, 64, 16), torch.rand(1, 4, 64, 16), torch.rand(1, 4, 64, 16)]
+def get_init_inputs():
+    return []
+"""
+
+
+def indented(text):
+    return "".join(f"    {line}\n" for line in text.splitlines())
+
+
 class Judge(unittest.TestCase):
-    def judge(self, base, solutions):
+    def judge(self, base, solutions, status=1):
         """Exit status and answer of heed, of which every row is compared."""
         command = [HEED, "suite", "judge", str(base / "solutions"), "--tasks", str(base / "task.py"), "--device", "cpu",
                    "--seconds", "15", "--json"]
@@ -126,7 +156,7 @@ class Judge(unittest.TestCase):
         done = subprocess.run(command, capture_output=True, text=True, env=variables)
         if done.returncode == 3 and "sandbox" in done.stderr:
             self.skipTest(done.stderr)
-        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.returncode, status, done.stderr)
         rows = json.loads(done.stdout)["solutions"]
         for row in rows:
             judged, evidence = solutions[row["solution"][:-3]][:2]
@@ -134,6 +164,33 @@ class Judge(unittest.TestCase):
                 self.assertIn(row["judged"], judged, row)
                 self.assertIn(evidence, row["evidence"])
         self.assertEqual(len(rows), len(solutions))
+
+    def test_attention_and_more(self):
+        """A task that does something beside attention is judged beside its own model: the copy of it is right, and what
+        leaves that out is wrong."""
+        solutions = {"copy": (("right",), "kinds of values"), "less": (("wrong",), "relative error"),
+                     "off": (("inexact", "wrong"), "relative error")}  # always by as much: it keeps nothing
+        for name, (task, less) in BESIDE.items():
+            with tempfile.TemporaryDirectory() as folder, self.subTest(name):
+                base = pathlib.Path(folder)
+                (base / "solutions").mkdir()
+                for path, entry, body in (("task", "Model", task), ("solutions/copy", "ModelNew", task),
+                                          ("solutions/less", "ModelNew", less),
+                                          ("solutions/off", "ModelNew", OFF.format(lines=indented(task)))):
+                    lines = "".join(f"        {line}\n" for line in body.splitlines())
+                    (base / f"{path}.py").write_text(BESIDE_FORM.format(name=entry, body=lines))
+                self.judge(base, solutions)
+
+    def test_random_task(self):
+        """A model that drops out is no measure of others."""
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder)
+            (base / "solutions").mkdir()
+            text = MODEL.replace("y = attend(q, k, v)", "y = F.dropout(attend(q, k, v), 0.3)")
+            body = "    return F.scaled_dot_product_attention(q, k, v)\n"
+            for path, name in (("task", "Model"), ("solutions/copy", "ModelNew")):
+                (base / f"{path}.py").write_text(text.format(name=name, body=body))
+            self.judge(base, {"copy": (("not",), "it draws random numbers")}, status=0)
 
     def test_models(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -15,6 +15,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, sys.argv.pop(1))
 
+from hard_tasks import HARD  # noqa: E402
 from tasks import TASKS  # noqa: E402
 
 import read_task  # noqa: E402
@@ -40,6 +41,19 @@ class Tasks(unittest.TestCase):
                 self.assertEqual(len(found), len(specs), found)
                 for spec, part in zip(found, specs):
                     self.assertIn(part, spec)
+
+    def test_hard(self):
+        for name, (kind, text) in HARD.items():
+            with self.subTest(name):
+                answer = read_task.answer_of("read", text.encode())
+                whole = answer["class"] == "attention" and answer["whole"]
+                self.assertEqual("whole" if whole else answer["class"], kind, answer["reason"])
+
+    def test_scale_of_the_call(self):
+        """Queries that are scaled ahead of the product are not scaled again by the call that stands for it."""
+        answer = read_task.answer_of("read", TASKS["scaled_queries"][0].encode())
+        self.assertIn(" scale=0.5 ", answer["attention"][0]["spec"])
+        self.assertIn(" scale=1 ", answer["attention"][0]["call"])
 
     def test_layers_are_counted(self):
         answer = read_task.answer_of("read", TASKS["batch_for_sequence"][0].encode())
@@ -78,6 +92,16 @@ class Tasks(unittest.TestCase):
         for name, words in cases:
             with self.subTest(name):
                 self.assertIn(words, read_task.answer_of("rewrite", TASKS[name][0].encode()).get("refused", ""))
+
+    def test_hard_ones_that_cannot_be_rewritten(self):
+        cases = (("module_list", "another scale or mask in each call"), ("two_uses", "something else in another"),
+                 ("q_mut_between", "written to between the products"), ("view_merge", "grouped in another way"),
+                 ("loop_reassign", "another value between the products"), ("mha_weights", "its result is not followed"),
+                 ("reassign_attr", "another value"), ("reassign_list", "another value"),
+                 ("mha_2d", "one tensor of batches"), ("mixed_rank", "not three of [batch, heads, sequence, dim]"))
+        for name, words in cases:
+            with self.subTest(name):
+                self.assertIn(words, read_task.answer_of("rewrite", HARD[name][1].encode()).get("refused", ""))
 
     def test_changed_queries(self):
         """Queries that get another value between the products are no longer those of the product."""

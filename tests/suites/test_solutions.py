@@ -24,11 +24,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python")]
 HEED = sys.argv.pop(1)
 
+from hard_tasks import HARD  # noqa: E402
 from tasks import HEAD, TASKS, task  # noqa: E402
 
 TOLERANCE = {"f32": 1e-5, "f16": 5e-3, "bf16": 4e-2}
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NAMES = ("written", "triu", "packed", "multihead", "scaled_queries")
+#: With no bias, without heads, of more keys than queries, of fewer heads of keys.
+HARD_NAMES = ("mha_nobias", "bmm", "causal_rect", "causal_rect_br", "gqa", "mqa", "kv_rep", "plus_q")
 CALLED = task("q, k, v = x\nreturn F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.5)",
               "torch.rand(2, 4, 16, 8), torch.rand(2, 4, 16, 8), torch.rand(2, 4, 16, 8)", head=HEAD)
 
@@ -67,7 +70,7 @@ def results(text, solution):
 class Solutions(unittest.TestCase):
     def check(self, form, products):
         with tempfile.TemporaryDirectory() as folder:
-            for text in (*(TASKS[name][0] for name in NAMES), CALLED):
+            for text in (*(TASKS[name][0] for name in NAMES), *(HARD[name][1] for name in HARD_NAMES), CALLED):
                 solution = export(pathlib.Path(folder), text, form, products)
                 wanted, made = results(text, solution)
                 self.assertEqual(made.dtype, torch.float32)

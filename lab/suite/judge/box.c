@@ -96,6 +96,19 @@ static bool make_sandbox(const lab_box *box, lab_sandbox *sandbox)
     return lab_sandbox_create(sandbox, access, sizeof access / sizeof *access);
 }
 
+/* The first key that the first query does not see; 0 where all keys are seen. */
+static int64_t first_hidden(const heed_problem *p)
+{
+    switch (p->mask) {
+    case HEED_MASK_CAUSAL_TOP_LEFT:
+        return 1;
+    case HEED_MASK_CAUSAL_BOTTOM_RIGHT:
+        return 1 + p->seq_k - p->seq_q;
+    default:
+        return 0;
+    }
+}
+
 static void print_config(const lab_box *box, char *text, size_t size)
 {
     const heed_problem *p = &box->problem;
@@ -111,11 +124,11 @@ static void print_config(const lab_box *box, char *text, size_t size)
     snprintf(text, size,
              "{\"batch\": %lld, \"heads_q\": %lld, \"heads_kv\": %lld, \"seq_q\": %lld, "
              "\"seq_k\": %lld, \"dim_qk\": %lld, \"dim_v\": %lld, \"type\": \"%s\", "
-             "\"scale\": %.9g, \"causal\": %s, \"device\": \"%s\", \"init\": %s}",
+             "\"scale\": %.9g, \"causal\": %lld, \"device\": \"%s\", \"init\": %s}",
              (long long)p->batch, (long long)p->heads_q, (long long)p->heads_kv,
              (long long)p->seq_q, (long long)p->seq_k, (long long)p->dim_qk, (long long)p->dim_v,
-             heed_type_name(p->type), (double)p->scale,
-             p->mask == HEED_MASK_NONE ? "false" : "true", box->command.device, box->command.init);
+             heed_type_name(p->type), (double)p->scale, (long long)first_hidden(p),
+             box->command.device, box->command.init);
 }
 
 /* Starts it. Returns an errno value. */

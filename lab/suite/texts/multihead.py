@@ -5,7 +5,7 @@ def heed_multihead(module, x):
     x = x.transpose(0, 1) if module.batch_first else x
     s, b, width = x.shape
     heads = module.num_heads
-    x = torch.addmm(module.in_proj_bias, x.reshape(s * b, width), module.in_proj_weight.t())
+    x = torch.nn.functional.linear(x.reshape(s * b, width), module.in_proj_weight, module.in_proj_bias)
     q, k, v = x.view(s, b, 3, heads, width // heads).permute(2, 1, 3, 0, 4)
     o = heed_attention(q, k, v, False, None)
     o = module.out_proj(o.permute(2, 0, 1, 3).reshape(s, b, width))
