@@ -312,7 +312,7 @@ class Mistakes(Case):
                 self.refused(kind, text, call)
 
     def test_dlpack(self):
-        """Capsules that are none, used or of another version, and methods that raise."""
+        """Objects that are no capsules, used ones, other versions, and methods that raise."""
         q, k, v = self.tensors()
         used, wrong = object(), heed.ArgumentTypeError
 

@@ -50,7 +50,7 @@ class Mistakes(Case):
         self.near(plan.execute(q, k, v, operands=good), formula(q, k, v)[0])
 
     def test_reports_have_an_end(self):
-        """What comes late is counted together."""
+        """Late calls are counted together."""
         from heed import _report
 
         _report.clear()
