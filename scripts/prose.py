@@ -30,7 +30,7 @@ PATTERNS = {
     "nor": re.compile(rf"^(?:(?!{NEGATION}).)*\bnor (?:do|does|did|is|are|has|have|can|will)\b", re.I),
     "rightly": re.compile(r"\band rightly\b", re.I),
     "of which": re.compile(r"\bof which (?:the|there|it|what)\b", re.I),
-    "is none": re.compile(r"(?<!there )\b(?:[Ii]s|[Aa]re) none\b(?! of\b)"),  # None is Python's
+    "is none": re.compile(r"(?<![Tt]here )\b(?:[Ii]s|[Aa]re) none\b(?! of\b)"),  # None is Python's
 }
 C_TOKENS = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 C_SUFFIXES = {".c", ".h", ".cu", ".cuh", ".def"}

@@ -41,14 +41,18 @@ def cut(x: Tensor, diagonal: int, lower: bool) -> Any:
 
 
 class Hiding:
-    """What a mask does: `diagonal` beyond which keys are hidden, None where none are; `value` of those that are."""
+    """The effect of a mask: `diagonal` beyond which keys are hidden, None where all are seen; `value` of those."""
 
     def __init__(self, diagonal: Optional[int], value: float = -math.inf) -> None:
         self.diagonal, self.value = diagonal, value
 
 
 def hiding(mask: Tensor, shape: Any, hides: Callable[[Any], bool], shows: Callable[[Any], bool]) -> Optional[Hiding]:
+<<<<<<< HEAD
     """The effect of `mask` on logits of `shape`; None unless it hides a triangle of later keys."""
+=======
+    """The effect of `mask` on logits of `shape`; None if that is no triangle of later keys."""
+>>>>>>> suites
     t = mask.fact
     if isinstance(t, Fill) and shows(t.value):
         return Hiding(None)

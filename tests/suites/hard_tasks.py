@@ -336,7 +336,7 @@ ATTENTION = {
         init="self.q = nn.Parameter(torch.randn(1, 4, 5, 8))"),
     "staticm_default": given("!return self.att(*x)", members=(
         "    @staticmethod\n    def att(q, k, v, u=None):\n"
-        "        return torch.softmax(k @ q.mT * 0.2, -1) @ (v if u is None else u)\n")),
+        "        return torch.softmax(k @ q.mT * 0.2, -1) @ (u if u else v)\n")),
     "tuple_out": "return sdpa(q,k,v), q",
     "extra_input": given(
         "!q, k, v, s = x; return torch.softmax(q @ k.mT * s, -1) @ v",
