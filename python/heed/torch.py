@@ -253,8 +253,8 @@ def _check_mask(mask: Tensor, query: Tensor) -> None:
 
 
 def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
-    """(batch, heads, length, dim); @lead has the query's dimensions before heads. What has fewer of
-    them is copied for the others, where strides cannot say so."""
+    """(batch, heads, length, dim); @lead has the query's dimensions before heads. A
+    tensor with fewer of them is copied for the others, where strides cannot say so."""
     if x.dim() == 4 and len(lead) < 2:
         return x
     if x.dim() < 2:
