@@ -26,11 +26,12 @@ class CannotTell(Exception):
 
 
 class Opaque:
-    """A value of which nothing is known, and why."""
+    """A value of which nothing is known, and why. It may be a view of the tensors `of`."""
 
-    def __init__(self, why: str, line: int = 0) -> None:
+    def __init__(self, why: str, line: int = 0, of: Any = ()) -> None:
         self.why = why
         self.line = line
+        self.of = tuple(of)
 
 
 class Storage:
@@ -114,6 +115,8 @@ def spoil(*values: Any) -> None:
             write(x, like(x, fact=spoiled(x.fact), storage=Storage()))
         elif isinstance(x, (list, tuple)):
             spoil(*x)
+        elif isinstance(x, Opaque):
+            spoil(*x.of)
 
 
 def fresh(shape: Shape, origin: str, dtype: str = "f32", fact: Any = None) -> Tensor:

@@ -117,6 +117,7 @@ class Notebook:
     open: Dict[Any, Tuple[str, int]] = field(default_factory=dict)  # weights that were not multiplied with values yet
     plain: List[Any] = field(default_factory=list)  # calls and products that were something else than attention once
     work: Dict[str, List[float]] = field(default_factory=dict)  # kind: how many, operations
+    kept: int = 0  # how often forward() gave a member of an object another value
     init: Any = None  # the arguments of Model, ...
     inputs: Any = None  # ... those of its call, ...
     result: Any = None  # ... and what it made

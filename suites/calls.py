@@ -52,6 +52,7 @@ class Calls:
     def call(self, called: Any, args: List[Any], words: Dict[str, Any], node: Any, scope: Scope) -> Any:
         self.call_node, self.call_scope = node, scope
         if isinstance(called, Opaque):
+            spoil(called)  # a method that may work in place
             self.library.unknown(f"a call of {called.why}", args, words, node)
             return called
         if isinstance(called, Bound):
@@ -76,11 +77,14 @@ class Calls:
     def set_attribute(self, owner: Any, name: str, value: Any, node: Any) -> None:
         if isinstance(owner, (Instance, Class)) and not (name.startswith("__") or name == "forward"):
             owner.values[name] = value
+            self.library.book.kept += self.library.book.inputs is not None
+        elif isinstance(owner, Opaque):
+            spoil(owner)
         elif isinstance(owner, Tensor) and name in ("grad", "requires_grad"):
             return
         elif isinstance(owner, Tensor):
             spoil(owner)
-        elif not isinstance(owner, Opaque) and not (isinstance(owner, Path) and owner.name not in KNOWN):
+        elif not (isinstance(owner, Path) and owner.name not in KNOWN):
             if getattr(owner, "kind", "") in ("", "MultiheadAttention") or name not in ("weight", "bias"):
                 raise CannotTell(f"an assignment to '{name}' of {getattr(owner, 'name', 'a module')}", node.lineno)
 
@@ -99,10 +103,10 @@ class Calls:
             return self.of_class(owner, name, node)
         if isinstance(owner, Tensor):
             return self.library.attribute(owner, name, node)
-        if isinstance(owner, tuple(OWN)):
-            return self.of_own(owner, name, node)
         if hasattr(owner, "part"):
             return owner.part(name)
+        if isinstance(owner, tuple(OWN)):
+            return self.of_own(owner, name, node)
         return Opaque(f"'{name}' of a {type(owner).__name__}", node.lineno)
 
     def of_own(self, owner: Any, name: str, node: Any) -> Any:
@@ -121,7 +125,10 @@ class Calls:
         found = owner.find(name)
         if isinstance(found, Function) and found.kind == "classmethod":
             return Bound(lambda *a, **w: self.enter(found, [owner, *a], w, None), name)
-        return found if found is not None else Opaque(f"'{name}' of a class", node.lineno)
+        if found is None:
+            self.library.book.handed.append((f"'{name}' of a class", node.lineno))
+            return Opaque(f"'{name}' of a class", node.lineno)
+        return found
 
     def bound(self, found: Function, owner: Instance, name: str) -> Any:
         """A function of a class as a member of an object."""

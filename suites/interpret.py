@@ -119,7 +119,8 @@ class Interpreter(Calls):
         raise CannotTell("a statement 'global'", node.lineno)
 
     def do_Delete(self, node: ast.Delete, scope: Scope) -> None:
-        return
+        if not all(isinstance(target, ast.Name) for target in node.targets):
+            raise CannotTell("a member or an item that is deleted", node.lineno)
 
     def do_Return(self, node: ast.Return, scope: Scope) -> None:
         raise Returned(self.value(node.value, scope) if node.value else None)
@@ -146,6 +147,7 @@ class Interpreter(Calls):
         load = as_load(node.target)
         value = self.value(ast.copy_location(ast.BinOp(load, node.op, node.value), node), scope)
         kept = self.value(load, scope)
+        spoil(kept if isinstance(kept, Opaque) else None)
         if isinstance(kept, Tensor) and not isinstance(node.op, ast.MatMult):
             if isinstance(value, Tensor):
                 write(kept, value)
@@ -238,7 +240,7 @@ class Interpreter(Calls):
                 raise CannotTell(f"a store at {key.why}", target.lineno)
             if isinstance(owner, (list, dict)):
                 owner[key] = value
-            elif isinstance(owner, Tensor):
+            elif isinstance(owner, (Tensor, Opaque)):
                 spoil(owner)
         else:
             raise CannotTell("an assignment", target.lineno)

@@ -77,6 +77,13 @@ def cast(dtype: str) -> Callable[..., Any]:
     return method
 
 
+class Pair(tuple):
+    """Values and their indices."""
+
+    def part(self, name: str) -> Any:
+        return self[("values", "indices").index(name)]
+
+
 class Methods:
     """The half of operations.Library that is methods; each half calls the other."""
 
@@ -94,6 +101,8 @@ class Methods:
             return x.shape
         if name == "ndim":
             return len(x.shape)
+        if name in ("real", "grad"):
+            return x if name == "real" else Opaque("a gradient", self.line)
         if name in ("T", "mT"):
             dims = len(x.shape)
             whole = name == "T" and dims != 2
@@ -106,7 +115,10 @@ class Methods:
 
     def method(self, x: Tensor, name: str, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
         """x.name(), or what torch has as a function of x: into `out`, or in place, where the call says so."""
-        inplace = name.endswith("_") and not name.startswith("_") and name not in HARMLESS
+        if name.startswith("_"):
+            spoil(x)
+            return Opaque(f"'.{name}()'", getattr(node, "lineno", self.line), [x])
+        inplace = name.endswith("_") and name not in HARMLESS
         words = dict(words)
         into = words.pop("out", None)
         at = INPLACE.get(name)
@@ -135,7 +147,7 @@ class Methods:
             return self.elementwise(x, name, not args and not words)
         if name in REDUCING:
             return self.reduce(x, name, args, words)
-        return Opaque(f"'.{name}()'", line)
+        return Opaque(f"'.{name}()'", line, [x])
 
     def elementwise(self, x: Any, by: str, alone: bool = False) -> Any:
         """A function of each element; `alone` without arguments."""
@@ -174,7 +186,7 @@ class Methods:
         if isinstance(x.fact, Exponent):
             fact = RowSum(x.fact.logits) if name == "sum" and keep and gone == {len(x.shape) - 1} else None
         made = fresh(shape, x.origin, x.dtype, fact)
-        return (made, fresh(shape, x.origin, "i64")) if name in ("max", "min") else made
+        return Pair((made, fresh(shape, x.origin, "i64"))) if name in ("max", "min") else made
 
     def on_size(self, x: Tensor, args: Any, words: Any, line: int, scope: Any) -> Any:
         return x.shape[axis(x, args[0])] if args else x.shape
@@ -303,7 +315,7 @@ class Methods:
 
     def on_sort(self, x: Tensor, args: Any, words: Any, line: int, scope: Any) -> Any:
         made = self.elementwise(x, "sort")
-        return made, fresh(x.shape, x.origin, "i64")
+        return Pair((made, fresh(x.shape, x.origin, "i64")))
 
     @staticmethod
     def dim_of(x: Tensor, args: Any, words: Any) -> Any:

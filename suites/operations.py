@@ -72,7 +72,8 @@ class Library(Methods):
     def unknown(self, name: str, args: List[Any], words: Dict[str, Any], node: Any) -> Opaque:
         """A call of something unknown, which may write to what it gets, and call the functions that it gets."""
         given = [*args, *words.values()]
-        if not name.startswith(("torch.", "F.")) or name.endswith("_"):
+        known = name.startswith(("torch.", "F.")) and not name.endswith("_")
+        if not known:
             spoil(given)
         line = getattr(node, "lineno", self.line)
         if any(isinstance(x, (Function, Instance, Bound)) for x in given):
@@ -80,7 +81,7 @@ class Library(Methods):
         names = [name, *(x.name for x in given if isinstance(x, Path))]
         if any(word in one.lower() for one in names for word in ATTENDING):
             self.book.opaque.append((f"{name}()", line))
-        return Opaque(f"'{name}()'", line)
+        return Opaque(f"'{name}()'", line, views_of(given))
 
     def module(self, kind: str, args: List[Any], words: Dict[str, Any]) -> Any:
         if kind == "Parameter":
@@ -128,8 +129,8 @@ class Library(Methods):
             return Lowest(first)
         if "softmax" in name and isinstance(first, Opaque):
             return self.attention.softmax(first, -1, node.lineno)
-        self.unknown(f"torch.{name}", args, words, node)
-        return first if isinstance(first, Opaque) else Opaque(f"'torch.{name}()'", node.lineno)
+        made = self.unknown(f"torch.{name}", args, words, node)
+        return first if isinstance(first, Opaque) else made
 
     def create(self, name: str, args: List[Any], words: Dict[str, Any]) -> Any:
         kind = words.get("dtype")
@@ -394,6 +395,15 @@ class Library(Methods):
         if fact is None and rank(x.fact) == 3:
             fact = of_other(x.fact, " by an index") if isinstance(x.fact, (Logits, Weights)) else lost(x.fact)
         return like(x, shape=tuple(shape), strides=tuple(strides), fact=fact)
+
+
+def views_of(values: Any) -> List[Tensor]:
+    """The tensors among values, and those that others may be views of."""
+    made: List[Tensor] = []
+    for x in values:
+        made += [x] if isinstance(x, Tensor) else x.of if isinstance(x, Opaque) else []
+        made += views_of(x) if isinstance(x, (list, tuple)) else []
+    return made
 
 
 class Lowest:

@@ -166,7 +166,7 @@ def is_whole(book):
         (found.batch, found.heads_kv, found.seq_k, found.dim_v),
     ]
     made = book.result
-    beside = book.work or book.opaque or book.handed or book.open or found.unfit or found.rounded
+    beside = book.work or book.opaque or book.handed or book.open or book.kept or found.unfit or found.rounded
     return (
         not beside
         and [x.shape for x in inputs] == wanted

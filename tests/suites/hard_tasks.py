@@ -45,6 +45,10 @@ class MyMHA(nn.MultiheadAttention):
     pass
 def mm2(a, b):
     return a @ b
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v):
+        return torch.softmax(q @ k.mT, -1) @ v
 def attq(q, k, v, soft):
     w = q @ k.mT
     w = w.softmax(-1) if soft else w
@@ -138,9 +142,6 @@ WHOLE = {
     "prop": given(
         "return torch.softmax(q @ k.mT * self.scale, -1) @ v",
         members="    @property\n    def scale(self):\n        return 0.1\n"),
-    "setattr": given(
-        "!setattr(self, 's', 0.3); q, k, v = x; return torch.softmax(q @ k.mT * self.s, -1) @ v",
-        init="self.s = 0.1"),
     "causal_rect": given(
         "return sdpa(q,k,v,is_causal=True)",
         inputs="torch.randn(2,4,8,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
@@ -203,13 +204,20 @@ WHOLE = {
     "pos_mask_neg": "w = -((q @ k.mT).masked_fill(torch.ones(16,16).triu(1) == 1, 1e9)); return w.softmax(-1) @ v",
     "dropout0": given("return self.d(sdpa(q, k, v))", init="self.d = nn.Dropout(0.0)"),
     "class_attr": given("return self.m(q, k, v)", init="self.m = Klass()"),
-    "reassign_attr": "self.z = q; w = self.z @ k.mT; self.z = v; return w.softmax(-1) @ v",
     "reassign_list": "!x = list(x); w = x[0] @ x[1].mT; x[0] = x[2]; return w.softmax(-1) @ x[2]",
     "cond_branch": "if q.shape[-2] > 8:\n    w = q @ k.mT\nelse:\n    w = q @ v.mT\nreturn w.softmax(-1) @ v",
     "aug_list": "a = [0.1]; b = a; b += [0.5]; return sdpa(q, k, v, scale=a[-1])",
     "lambda_default": "f = lambda a, s=0.3: a * s; return torch.softmax(f(q @ k.mT), -1) @ v",
     "star_kw": "return sdpa(q, k, v, **{'is_causal': True})",
     "const_scale_module": "return sdpa(q, k, v, scale=SCALE)",
+    "sub_logits": "w = q @ k.mT; w -= w.max(-1, keepdim=True).values; return w.softmax(-1) @ v",
+    "w_imask": "w = q @ k.mT; w += torch.full((16,16), -math.inf).triu(1); return w.softmax(-1) @ v",
+    "fstring": (
+        "!d = {}\nfor i in range(2):\n    d[f's{i}'] = 0.1 * (i + 1)\nq, k, v = x\n"
+        "return sdpa(q,k,v,scale=d['s0'])"),
+    "module_dict": given(
+        "return self.m['b'](q, k, v)",
+        init="self.m = nn.ModuleDict({'a': Att(0.1), 'b': Att(0.2)})"),
 }
 
 #: Something beside attention, or of other tensors than the inputs as they are.
@@ -422,6 +430,35 @@ ATTENTION = {
         "4) for z in (q, k, v)); return sdpa(q, k, v).reshape(2, 16, 8)"),
         inputs="torch.randn(2,16,8)",
         init="self.l = nn.Linear(8, 24)"),
+    "select_": "o = sdpa(q,k,v); o.select(1, 0).zero_(); return o",
+    "numpy_": "o = sdpa(q,k,v); o.numpy()[0] = 0; return o",
+    "numpy_aug": "o = sdpa(q,k,v); n = o.numpy(); n += 1; return o",
+    "diag_": "o = sdpa(q,k,v); o.diagonal(0, 2, 3).fill_(5); return o",
+    "dunder": "o = sdpa(q,k,v); o.__imul__(2); return o",
+    "dunder2": "o = sdpa(q,k,v); o.__setitem__(0, 0.0); return o",
+    "tensor_fn": "o = sdpa(q,k,v); torch.Tensor.mul_(o, 2); return o",
+    "real_": "o = sdpa(q,k,v); o.real.zero_(); return o",
+    "out_tuple": "o = sdpa(q,k,v); torch.max(q, 1, out=(o, torch.empty(0, dtype=torch.long))); return o",
+    "row_loop": "o = sdpa(q,k,v)\nfor r in o:\n    r.zero_()\nreturn o",
+    "dlpack": "o = sdpa(q,k,v); torch.from_dlpack(o).zero_(); return o",
+    "ctypes_": "o = sdpa(q,k,v); import ctypes; ctypes.memset(o.data_ptr(), 0, 64); return o",
+    "counter": given(
+        "!self.n += 1; q, k, v = x; return sdpa(q,k,v,scale=0.1*self.n)",
+        init="self.n = 0"),
+    "repeat_kv_fn": given(
+        (
+        "def rep(x, n):\n    b, h, s, d = x.shape\n    return x[:, :, None].expand(b, h, n, s, "
+        "d).reshape(b, h * n, s, d)\nreturn sdpa(q, rep(k, 2), rep(v, 2))"),
+        inputs="torch.randn(2,4,16,8), torch.randn(2,2,16,8), torch.randn(2,2,16,8)"),
+    "gqa_5d": given(
+        (
+        "q5 = q.view(2, 2, 2, 16, 8); w = q5 @ k[:, :, None].mT / 8**0.5; return (w.softmax(-1) @ v[:, "
+        ":, None]).reshape(2, 4, 16, 8)"),
+        inputs="torch.randn(2,4,16,8), torch.randn(2,2,16,8), torch.randn(2,2,16,8)"),
+    "setattr": given(
+        "!setattr(self, 's', 0.3); q, k, v = x; return torch.softmax(q @ k.mT * self.s, -1) @ v",
+        init="self.s = 0.1"),
+    "reassign_attr": "self.z = q; w = self.z @ k.mT; self.z = v; return w.softmax(-1) @ v",
 }
 
 #: Attention for which there is no problem.
@@ -566,6 +603,12 @@ UNFIT = {
     "w_index": "w = (q @ k.mT).softmax(-1); return w[:, :, :, :8] @ v[:, :, :8]",
     "diff_attn": "a = (q @ k.mT).softmax(-1) - 0.5 * (k @ q.mT).softmax(-1); return a @ v",
     "topk": "w = q @ k.mT; t = w.topk(4, -1)[0][..., -1:]; w = w.masked_fill(w < t, -1e9); return w.softmax(-1) @ v",
+    "logits_select": "w = q @ k.mT; w.select(3, 0).fill_(-1e9); return w.softmax(-1) @ v",
+    "logits_numpy": "w = q @ k.mT; w.numpy()[..., 0] = -1e9; return w.softmax(-1) @ v",
+    "logits_setitem": "w = q @ k.mT; w.__setitem__((Ellipsis, 0), -1e9); return w.softmax(-1) @ v",
+    "mask_select": (
+        "m = torch.ones(16,16).tril(); m.select(0, 0).fill_(1); "
+        "return (q @ k.mT).masked_fill(m == 0, -1e9).softmax(-1) @ v"),
 }
 
 #: Attention, or perhaps, that is not followed.
@@ -644,6 +687,19 @@ UNREAD = {
         "!return self.a(x[0], x[0], x[0])[0]",
         inputs="torch.randn(2,16,24)",
         init="self.a = nn.MultiheadAttention(24, 3, batch_first=True); self.a.dropout = 0.5"),
+    "autograd_fn": "return Fn.apply(q, k, v)",
+    "online": (
+        "m = torch.full((2,4,16,1), -math.inf)\nl = torch.zeros(2,4,16,1)\na = torch.zeros_like(v)\n"
+        "for i in range(0, 16, 8):\n    s = q @ k[:, :, i:i+8].mT\n    n = torch.maximum(m, s.amax(-1, "
+        "keepdim=True))\n    p = torch.exp(s - n)\n    c = torch.exp(m - n)\n    l = l * c + p.sum(-1, "
+        "keepdim=True)\n    a = a * c + p @ v[:, :, i:i+8]\n    m = n\nreturn a / l"),
+    "fstring2": (
+        "!d = {}\nfor i in range(2):\n    d[f's{i:02d}'] = 0.1 * (i + 1)\nq, k, v = x\n"
+        "return sdpa(q,k,v,scale=d['s00'])"),
+    "del_attr": given(
+        "return self.m(q, k, v)",
+        init="self.m = Klass(); self.m.s = 0.9; del self.m.s"),
+    "lse_norm": "w = q @ k.mT; w = torch.exp(w - torch.logsumexp(w, -1, keepdim=True)); return w @ v",
 }
 
 #: No attention.
