@@ -98,7 +98,7 @@ static heed_status check_alike(const lab_task *task, heed_type type, const char 
         if (strcmp(text, spec) != 0)
             return lab_fail(error, HEED_ERR_UNSUPPORTED,
                             "%s: line %d: its attention is %s, that of line %d is %s: a kernel is "
-                            "for one problem; --form library is for several",
+                            "for one problem, a solution that calls the library for several",
                             task->path, task->attention[i].line, text, task->attention[0].line,
                             spec);
     }
