@@ -57,7 +57,7 @@ function(heed_isa_sources out)
     set(${out} ${usable} PARENT_SCOPE)
 endfunction()
 
-# Hidden by default: what the shared library exports is written in src/heed.map.
+# Hidden by default: src/heed.map lists the symbols that the shared library exports.
 function(heed_flags target)
     target_link_libraries(${target} PRIVATE heed_flags)
     set_target_properties(${target} PROPERTIES

@@ -54,7 +54,7 @@ static int fail(const char *what)
     return 1;
 }
 
-/* Numbers between -1 and 1 in the place of those that a model would make. */
+/* Numbers between -1 and 1 in place of those that a model would make. */
 static void fill(float *to, size_t count)
 {
     for (size_t i = 0; i < count; i++)

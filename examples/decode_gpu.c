@@ -134,7 +134,7 @@ static double from_bf16(uint16_t half)
     return (double)value;
 }
 
-/* Numbers between -1 and 1 in the place of those that a model would make. */
+/* Numbers between -1 and 1 in place of those that a model would make. */
 static void fill(uint16_t *to, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -31,9 +31,10 @@
  *    else of K and V is looked at. Bottom right is then p = i + lengths[b] - seq_q: the last query
  *    stands at the last key.
  *  - Packed sequences (varlen) lie one after another in memory, without padding: where queries are
- *    packed, Q and O are [tokens_q, heads_q, dim] and sequence b, in the place of a batch element,
+ *    packed, Q and O are [tokens_q, heads_q, dim] and sequence b, in place of a batch element,
  *    has the rows from cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1, none or up to seq_q of them; K
- *    and V likewise, where keys are. Rows behind the last sequence are neither read nor written.
+ *    and V likewise, where keys are. Rows behind the last sequence are not written, nor is
+ *    anything made of what they hold; with a prefix those of Q are read.
  *    Bottom right is then p = i + the sequence's keys - its queries. The number of a query or key,
  *    for masks, operands and expressions, is that within its sequence. (FlashAttention's varlen
  *    functions; the LSE is [heads_q, tokens_q], as theirs.)
@@ -51,8 +52,8 @@
  *    queries together, which stand behind the prefix and see all of it. The result is that of two
  *    attentions, over the prefix and over the rest, weighted by the exponentials of their LSEs.
  *    (The cascade of FlashInfer and vLLM.)
- *  - Where V is shared, it is the first dim_v elements of every vector of K, and has K's strides:
- *    what DeepSeek's multi-head latent attention (MLA) is once its projections are absorbed, with
+ *  - Where V is shared, it is the first dim_v elements of every vector of K, and has K's strides.
+ *    DeepSeek's multi-head latent attention (MLA) has this form once its projections are absorbed:
  *    one head of keys, d576/512. Kernels that keep tiles of K need not read it twice.
  *  - With append, K and V are a cache that an execution first writes to: the append vectors of
  *    k_new and v_new of batch element b become its keys and values lengths[b] - append to
@@ -137,7 +138,7 @@
  * older caller does not have count as zero, and a newer caller's that this library does not know
  * must be zero, or the call fails with HEED_ERR_INVALID, as it does for a size of 0.
  *
- * NULL in the place of a context, a plan or a problem is refused with HEED_ERR_INVALID, or answered
+ * NULL in place of a context, a plan or a problem is refused with HEED_ERR_INVALID, or answered
  * with 0, NULL or "" by functions that return no status.
  */
 #ifndef HEED_H
@@ -301,10 +302,12 @@ typedef enum heed_data {
 /* An operand: a further input, which changes logits or hides keys. Zeroed, there is none. */
 typedef struct heed_operand {
     heed_data type;
-    unsigned along; /* of HEED_ALONG_... */
-    heed_strides
-        strides; /* in elements, of batch, query and head; the last dimension that it has
-                    is contiguous. All zero: dense, in the order [batch, head, query, key] */
+    unsigned along;       /* of HEED_ALONG_... */
+    heed_strides strides; /* in elements, of batch, query and head. All zero: dense, in the order
+                             [batch, head, query, key]. Else the last dimension that it has is
+                             contiguous: the head stride of slopes and sinks and the query stride
+                             of starts are 1; lengths alone may have gaps. A stride of 0 repeats,
+                             but the batch stride of lengths and of a table is 1 or more */
 } heed_operand;
 
 /* An array that expressions read, dense, its last index contiguous. */
@@ -384,8 +387,9 @@ typedef struct heed_problem {
     int64_t prefix; /* keys that all batch elements have in common, in pages a multiple of page; 0:
                        none. At most seq_k less the keys behind it: 1, or append, or under a causal
                        mask seq_q if that is more. Not with packed keys, a mask that is aligned top
-                       left, windows, chunks, bias, ALiBi, starts, shown, expressions, or invariant
-                     */
+                       left, windows, chunks, bias, ALiBi, starts, shown, expressions, or invariant.
+                       Where queries are not equally far apart, neither K nor V may repeat along
+                       both seq and heads */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -446,7 +450,7 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *                   o= k_new= v_new=. They take the place of the layout for that tensor
  *
  * Returns HEED_OK and fills @problem, its size included, normalized as by
- * heed_problem_normalize(), or HEED_ERR_INVALID with a message of three lines: what is wrong, the
+ * heed_problem_normalize(), or HEED_ERR_INVALID with a message of three lines: the error, the
  * spec (a part of it, if it is long), and a caret below the character that is meant; @problem is
  * then unchanged. A parsed problem has passed heed_problem_check(). The locale of the process makes
  * no difference.
@@ -769,8 +773,8 @@ typedef struct heed_buffers {
  * reaches, and what overlaps, is the caller's responsibility. Lengths, cumulative lengths and
  * numbers of pages are checked on a CPU, and the first one that is out of range is named. On a CUDA
  * device they are the caller's responsibility too, but where the environment of
- * heed_context_create() has HEED_CHECK=1: then each execution waits for the device and reads them.
- * That is no use while a stream is captured.
+ * heed_context_create() has HEED_CHECK=1: then each execution, and each launch of a heed_graph,
+ * waits for the device and reads them; an execution that a stream captures does not.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a pointer that is NULL, misaligned or not memory that the
  * device can reach, or a workspace that is too small: nothing was written then; HEED_ERR_DEVICE if
@@ -779,7 +783,7 @@ typedef struct heed_buffers {
 HEED_API heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers);
 
 /* An execution as a CUDA graph, for a program that has no graph of its own: launching it is one
- * call of the driver and checks nothing. */
+ * call of the driver and, without HEED_CHECK=1, checks nothing. */
 typedef struct heed_graph heed_graph;
 
 /* heed_graph_create() captures one execution of @plan, a CUDA device's, with @buffers, whose stream
@@ -827,7 +831,7 @@ HEED_API heed_status heed_kernel_config(size_t index, size_t config, char *name,
 /* A buffer of this size holds the name of every kernel with its config. */
 #define HEED_NAME_SIZE 96
 
-/* ---- Wisdom: what measuring has taught, kept as text --------------------------------------- */
+/* ---- Wisdom: measured choices, kept as text ------------------------------------------------ */
 
 /*
  * heed_wisdom_import() adds the lines of the wisdom text @text (a null-terminated string) to

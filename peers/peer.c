@@ -136,7 +136,7 @@ static peer_answer refuse_words(session *s, const json_t *request)
 }
 
 /* Reads the problem and the paths of a prepare request. */
-static peer_answer read_problem(session *s, json_t *request, const char *paths[4])
+static peer_answer read_problem(session *s, json_t *request, const char *paths[PEER_TENSORS])
 {
     peer_problem *p = &s->problem;
     const char *type = NULL;
@@ -149,8 +149,8 @@ static peer_answer read_problem(session *s, json_t *request, const char *paths[4
                     "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:F, s:I, s:s, s:s, s:s, s:s}",
                     "type", &type, "mask", &mask, "batch", &size[0], "heads_q", &size[1],
                     "heads_kv", &size[2], "seq_q", &size[3], "seq_k", &size[4], "dim_qk", &size[5],
-                    "dim_v", &size[6], "scale", &scale, "copies", &copies, "q", &paths[0], "k",
-                    &paths[1], "v", &paths[2], "o", &paths[3]) != 0) {
+                    "dim_v", &size[6], "scale", &scale, "copies", &copies, "q", &paths[PEER_Q], "k",
+                    &paths[PEER_K], "v", &paths[PEER_V], "o", &paths[PEER_O]) != 0) {
         snprintf(s->reason, sizeof s->reason, "prepare lacks a member, or one has the wrong type");
         return PEER_ERROR;
     }
@@ -166,7 +166,7 @@ static peer_answer read_problem(session *s, json_t *request, const char *paths[4
     int mask_index = find_name(mask_names, PEER_MASKS, mask);
     s->copies = copies;
     if (type_index == PEER_TYPES || mask_index == PEER_MASKS || !problem_fits(p) || copies < 1 ||
-        copies > 4096 || strlen(paths[3]) >= sizeof s->o_path) {
+        copies > 4096 || strlen(paths[PEER_O]) >= sizeof s->o_path) {
         snprintf(s->reason, sizeof s->reason, "prepare has a size, type or mask out of range");
         return PEER_ERROR;
     }
@@ -227,7 +227,7 @@ static peer_answer release(session *s, json_t *request, json_t *reply)
 
 static peer_answer prepare(session *s, json_t *request, json_t *reply)
 {
-    const char *paths[4];
+    const char *paths[PEER_TENSORS];
 
     if (s->threads == 0 || s->prepared) {
         snprintf(s->reason, sizeof s->reason, "prepare before %s",
@@ -245,7 +245,7 @@ static peer_answer prepare(session *s, json_t *request, json_t *reply)
         drop_tensors(s);
         return answer;
     }
-    snprintf(s->o_path, sizeof s->o_path, "%s", paths[3]);
+    snprintf(s->o_path, sizeof s->o_path, "%s", paths[PEER_O]);
     s->prepared = true;
     s->calls = 0;
     json_object_set_new(reply, "layout", json_string("bhsd"));

@@ -1,5 +1,5 @@
 /*
- * peer.h - what every rival written in C shares: the line protocol of lab/trial/peer/protocol.md
+ * peer.h - shared by all rivals written in C: the line protocol of lab/trial/peer/protocol.md
  *
  * A peer fills in a struct of functions and calls peer_main(), which reads requests, loads the
  * tensors, keeps the time, and answers. Tensors are handed out with the dimensions [batch, heads,
@@ -37,6 +37,15 @@ typedef struct peer_problem {
     int64_t dim_v;
     float scale;
 } peer_problem;
+
+/* The tensors, in this order where they are counted; O, the output, is the last one. */
+typedef enum peer_role {
+    PEER_Q,
+    PEER_K,
+    PEER_V,
+    PEER_O,
+    PEER_TENSORS
+} peer_role;
 
 typedef struct peer_tensors {
     void *q; /* [batch, heads_q, seq_q, dim_qk] */

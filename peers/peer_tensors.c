@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const size_t type_sizes[PEER_TYPES] = { 4, 2, 2 };
+static const size_t type_sizes[PEER_TYPES] = { [PEER_F32] = 4, [PEER_F16] = 2, [PEER_BF16] = 2 };
 
 /* A tensor as the requests see it: [batch, seq, heads, dim] in a file. */
 typedef struct tensor_shape {
@@ -23,12 +23,13 @@ typedef struct tensor_shape {
     size_t element;
 } tensor_shape;
 
-static tensor_shape shape_of(const peer_problem *p, bool queries, int64_t dim)
+static tensor_shape shape_of(const peer_problem *p, peer_role role)
 {
+    bool queries = role == PEER_Q || role == PEER_O;
     return (tensor_shape){ .batch = p->batch,
                            .heads = queries ? p->heads_q : p->heads_kv,
                            .seq = queries ? p->seq_q : p->seq_k,
-                           .dim = dim,
+                           .dim = role == PEER_Q || role == PEER_K ? p->dim_qk : p->dim_v,
                            .element = type_sizes[p->type] };
 }
 
@@ -87,37 +88,38 @@ static peer_answer load_tensor(const char *path, const tensor_shape *shape, char
     return good ? PEER_OK : PEER_ERROR;
 }
 
-/* Makes copy number @copy: the first one from the files, the others from that. */
-static peer_answer load_copy(peer_tensors *tensors, int64_t copy, const tensor_shape shapes[4],
-                             const char *const paths[4], char *reason)
+static void **place_of(peer_tensors *tensors, peer_role role)
 {
-    peer_tensors *self = &tensors[copy];
-    void **parts[4] = { &self->q, &self->k, &self->v, &self->o };
-    const void *first[3] = { tensors->q, tensors->k, tensors->v };
+    void **places[PEER_TENSORS] = { &tensors->q, &tensors->k, &tensors->v, &tensors->o };
+    return places[role];
+}
 
-    for (int part = 0; part < 4; part++) {
-        size_t count = shape_count(&shapes[part]);
-        *parts[part] = peer_allocate(count, shapes[part].element);
-        if (!*parts[part]) {
+/* Makes copy number @copy: the first one from the files, the others from that. */
+static peer_answer load_copy(peer_tensors *tensors, int64_t copy, const peer_problem *problem,
+                             const char *const paths[PEER_TENSORS], char *reason)
+{
+    for (peer_role role = 0; role < PEER_TENSORS; role++) {
+        const tensor_shape shape = shape_of(problem, role);
+        size_t size = shape_count(&shape) * shape.element;
+        void **tensor = place_of(&tensors[copy], role);
+        *tensor = peer_allocate(size, 1);
+        if (!*tensor) {
             snprintf(reason, PEER_REASON_SIZE, "no memory for the tensors");
             return PEER_ERROR;
         }
-        if (part == 3)
-            memset(*parts[part], 0, count * shapes[part].element);
+        if (role == PEER_O)
+            memset(*tensor, 0, size);
         else if (copy > 0)
-            memcpy(*parts[part], first[part], count * shapes[part].element);
-        else if (load_tensor(paths[part], &shapes[part], *parts[part], reason) != PEER_OK)
+            memcpy(*tensor, *place_of(&tensors[0], role), size);
+        else if (load_tensor(paths[role], &shape, *tensor, reason) != PEER_OK)
             return PEER_ERROR;
     }
     return PEER_OK;
 }
 
 peer_answer peer_tensors_load(peer_tensors **tensors, const peer_problem *problem, int64_t copies,
-                              const char *const paths[4], char *reason)
+                              const char *const paths[PEER_TENSORS], char *reason)
 {
-    const peer_problem *p = problem;
-    const tensor_shape shapes[4] = { shape_of(p, true, p->dim_qk), shape_of(p, false, p->dim_qk),
-                                     shape_of(p, false, p->dim_v), shape_of(p, true, p->dim_v) };
     peer_answer answer = PEER_OK;
 
     *tensors = calloc((size_t)copies, sizeof **tensors);
@@ -126,14 +128,14 @@ peer_answer peer_tensors_load(peer_tensors **tensors, const peer_problem *proble
         return PEER_ERROR;
     }
     for (int64_t copy = 0; copy < copies && answer == PEER_OK; copy++)
-        answer = load_copy(*tensors, copy, shapes, paths, reason);
+        answer = load_copy(*tensors, copy, problem, paths, reason);
     return answer;
 }
 
 peer_answer peer_tensors_store(const peer_tensors *tensors, const peer_problem *problem,
                                const char *path, char *reason)
 {
-    tensor_shape shape = shape_of(problem, true, problem->dim_v);
+    tensor_shape shape = shape_of(problem, PEER_O);
     size_t size = shape_count(&shape) * shape.element;
     char *file = peer_allocate(size, 1);
     int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);

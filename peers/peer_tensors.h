@@ -7,11 +7,11 @@
 
 #include "peer.h"
 
-/* peer_tensors_load() makes @copies copies of the tensors of @problem, Q, K and V from the files
- * @paths[0] to @paths[2], O zero. On failure the reason has been written. *@tensors is to be freed
+/* peer_tensors_load() makes @copies copies of the tensors of @problem: inputs from their files, by
+ * role in @paths, O zero. On failure the reason has been written. *@tensors is to be freed
  * with peer_tensors_free() in either case. */
 peer_answer peer_tensors_load(peer_tensors **tensors, const peer_problem *problem, int64_t copies,
-                              const char *const paths[4], char *reason);
+                              const char *const paths[PEER_TENSORS], char *reason);
 
 /* peer_tensors_store() writes O to the file @path. */
 peer_answer peer_tensors_store(const peer_tensors *tensors, const peer_problem *problem,

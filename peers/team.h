@@ -1,5 +1,5 @@
 /*
- * team.h - threads that share out numbered tasks: what an expert would put around a library call
+ * team.h - threads that share out numbered tasks, as an expert would put around a library call
  */
 #ifndef PEER_TEAM_H
 #define PEER_TEAM_H

@@ -112,7 +112,7 @@ class Cuda:
 
 
 def reason(error, said):
-    """One line: what PyTorch warned of, if anything, else the error itself."""
+    """One line: PyTorch's warnings, if there are any, else the error itself."""
     texts = [str(warning.message) for warning in said]
     texts = [text for text in texts if ORIGIN.search(text)]
     texts = [text for text in texts if not any(other in text for other in OTHERS)]

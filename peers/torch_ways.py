@@ -7,7 +7,7 @@ import peer
 
 Backend = collections.namedtuple("Backend", "ways words", defaults=[frozenset()])
 
-# One way: what the table says of it, attend(q, k, v), which returns O, whether its tensors are views
+# One way: its name in the table, attend(q, k, v), which returns O, whether its tensors are views
 # [batch, heads, seq, dim], and how often K and V are repeated beforehand. All tensors lie in memory
 # as [batch, seq, heads, dim]; packed ones have one batch element, those in pages are a pool. V
 # may be a part of K: None stands for it then.

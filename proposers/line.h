@@ -1,5 +1,5 @@
 /*
- * line.h - what the proposers share: one JSON line in, one JSON line out (docs/proposers.md)
+ * line.h - shared by the proposers: one JSON line in, one JSON line out (docs/proposers.md)
  */
 #ifndef PROPOSERS_LINE_H
 #define PROPOSERS_LINE_H

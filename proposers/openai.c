@@ -32,7 +32,7 @@ typedef struct asker {
     const char *key; /* NULL: none */
     const char *url;
     const char *model;
-    long seconds; /* 0: what was asked for is no number of them */
+    long seconds; /* 0: the text asked for is no number of them */
 } asker;
 
 /* The text that the server sends, as far as it is taken. */
@@ -59,7 +59,7 @@ static size_t receive(char *data, size_t size, size_t count, void *to)
 
 /* ---- The key ---- */
 
-/* Puts stars in the place of the key, wherever it stands. */
+/* Puts stars in place of the key, wherever it stands. */
 static void hide_key(const asker *it, char *text)
 {
     size_t length = it->key ? strlen(it->key) : 0;

@@ -1,5 +1,5 @@
 /*
- * prompt.c - what a model is asked, and what it answers
+ * prompt.c - the prompt for a model, and its answer
  */
 #include "prompt.h"
 

@@ -5,7 +5,7 @@
  * text for each region. First the neighbours of the current source are proposed, those that differ
  * in one region, what the guide likes best by what binds the current source first; and then all
  * other choices in an order that the seed shuffles. Nothing is kept
- * between requests: what was tried is in the request, so a resumed search goes on.
+ * between requests: the request has the earlier tries, so a resumed search goes on.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -197,7 +197,7 @@ static json_t *propose(const lab_source *source, const int *choice, const int *c
     for (int i = 0; i < source->count && length < sizeof thought; i++)
         if (choice[i] != current[i])
             length += (size_t)snprintf(thought + length, sizeof thought - length,
-                                       "%s%s: text %d in the place of %d", length ? "; " : "",
+                                       "%s%s: text %d instead of %d", length ? "; " : "",
                                        source->regions[i].name, choice[i], current[i]);
     json_t *reply = text ? json_pack("{s:s, s:s, s:s, s:s}", "status", "ok", "name", name, "source",
                                      text, "thought", thought)

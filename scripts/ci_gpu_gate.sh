@@ -7,7 +7,7 @@
 #   HEED            the program; build/release/cli/heed if that is not set
 #   HEED_DEVICE     cuda, cuda:N or cpu; cuda if that is not set
 #   GATE_SECONDS    for each problem, 5 if that is not set
-#   GATE_ALLOW_AMBIGUOUS  1: what cannot be told passes; else the exit status is 8
+#   GATE_ALLOW_AMBIGUOUS  1: an ambiguous comparison passes; else the exit status is 8
 #   GATE_CRITERIA   1: judge by the criteria beside SDPA as well
 #   GATE_TRUST      1: champions are rebuilt from the board's sources also where others may write to it
 #

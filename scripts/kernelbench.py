@@ -61,7 +61,7 @@ def nothing(name):
 
 
 class Stubs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Empty modules in the place of missing ones: every name of theirs does nothing."""
+    """Empty modules in place of missing ones: every name of theirs does nothing."""
 
     def __init__(self):
         self.made = []
@@ -85,7 +85,7 @@ def open_suite(checkout):
     """Makes the suite's package importable; returns the finder that knows which modules are stubs."""
     stubs = Stubs()
     sys.meta_path.append(stubs)
-    sys.path[0] = str(checkout / "src")  # in the place of this folder, whose kernelbench.py has the package's name
+    sys.path[0] = str(checkout / "src")  # in place of this folder, whose kernelbench.py has the package's name
     return stubs
 
 

@@ -68,6 +68,13 @@ prose() {
     scripts/prose.py
 }
 
+# Subjects of commits since the last tag, or of the last 20: at most 72 characters, and no semicolon.
+subjects() {
+    range=-20
+    tag=$(git describe --tags --abbrev=0 2>/dev/null) && range=$tag..HEAD
+    ! git log --no-merges --format='%h %s' "$range" | grep -E '^[^ ]+ (.{73}|.*;)'
+}
+
 # Relative links of Markdown files must lead somewhere.
 links() {
     files '*.md' | xargs python3 -c '
@@ -92,6 +99,7 @@ check cppcheck cppcheck_all
 check shellcheck scripts
 check python python
 check prose prose
+check subjects subjects
 check links links
 check mandoc manuals
 if [ -n "$failed" ]; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh BUILD - what `make run` does: tune attention for this machine, on the best device present
+# run.sh BUILD - `make run`: tune attention for this machine, on the best device present
 #
 # Takes the values that a real text model computed, in tests/data, and the canonical shapes of
 # shapes/seed.txt; HEED_RUN_SECONDS in all for that, 60 if that is not set. Its findings are on a board,

@@ -78,7 +78,7 @@ def parse(arguments):
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--library", type=pathlib.Path, help="libheed.so; else as the Python package finds it")
     parser.add_argument("--only", default=ROWS)
-    parser.add_argument("--baseline", default="sdpa", help="what speed-up and accuracy are over; aten fills memory")
+    parser.add_argument("--baseline", default="sdpa", help="the baseline of speed-up and accuracy; aten fills memory")
     args, words = parser.parse_known_args(arguments)
     if not (args.checkout / "tritonbench" / "operators" / "flash_attention").is_dir():
         parser.error(f"{args.checkout} is no checkout of tritonbench: it has no operator flash_attention")

@@ -1,5 +1,5 @@
 /*
- * append.c - new keys and values: what is left of a problem, and the first step of a plan
+ * append.c - new keys and values: the rest of a problem, and the first step of a plan
  */
 #include "append.h"
 

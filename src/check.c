@@ -3,13 +3,21 @@
  * they are at hand and a wrong one would have memory of others read or written; on a CUDA device
  * where the environment asks, with HEED_CHECK=1
  *
- * There they are read from the device after all of its work has ended, which takes time and is
- * refused while a stream is captured. So it is for finding a fault of the caller, not for use.
+ * There they are read from the device after all of its work has ended, which takes time. So it is
+ * for finding a fault of the caller, not for use. While a stream is captured nothing can be waited
+ * for, and what the graph will read may not be there yet: such an execution is not checked, but the
+ * launches of a heed_graph are.
  */
 #include <stdlib.h>
 
+#include "cuda/driver/device.h"
 #include "device.h"
 #include "problem/operand.h"
+
+static bool has(const heed_problem *p, int index)
+{
+    return heed_problem_operand(p, index)->type != HEED_DATA_NONE;
+}
 
 /* Copies the elements of operand number @index to memory that the caller frees; NULL if there is
  * no such operand. */
@@ -20,7 +28,7 @@ static heed_status read_operand(const heed_plan *plan, const heed_buffers *buffe
     const heed_operand *operand = heed_problem_operand(problem, index);
     size_t size = (size_t)heed_operand_extent(problem, operand) * heed_data_size(operand->type);
     *numbers = NULL;
-    if (operand->type == HEED_DATA_NONE)
+    if (!has(problem, index))
         return HEED_OK;
     *numbers = malloc(size);
     if (!*numbers)
@@ -110,33 +118,62 @@ static heed_status check_all(const heed_problem *p, const numbers *all)
     return status;
 }
 
-static const int checked[] = { HEED_OPERAND_LENGTHS, HEED_OPERAND_TABLE, HEED_OPERAND_CU_Q,
-                               HEED_OPERAND_CU_K };
+enum {
+    LENGTHS,
+    TABLE,
+    CU_Q,
+    CU_K,
+    CHECKED
+};
+static const int checked[CHECKED] = { [LENGTHS] = HEED_OPERAND_LENGTHS,
+                                      [TABLE] = HEED_OPERAND_TABLE,
+                                      [CU_Q] = HEED_OPERAND_CU_Q,
+                                      [CU_K] = HEED_OPERAND_CU_K };
 
-static heed_status check_read(const heed_problem *p, const void *const read[4])
+static heed_status check_read(const heed_problem *p, const void *const read[CHECKED])
 {
-    return check_all(p, &(numbers){ read[0], read[1], { read[2], read[3] } });
+    return check_all(p, &(numbers){ read[LENGTHS], read[TABLE], { read[CU_Q], read[CU_K] } });
 }
 
 static heed_status check_on_cpu(const heed_problem *p, const heed_buffers *buffers)
 {
-    const void *at[4];
-    for (int i = 0; i < 4; i++)
-        at[i] = heed_problem_operand(p, checked[i])->type != HEED_DATA_NONE
-                    ? heed_operand_buffer(buffers, checked[i])
-                    : NULL;
+    const void *at[CHECKED];
+    for (int i = 0; i < CHECKED; i++)
+        at[i] = has(p, checked[i]) ? heed_operand_buffer(buffers, checked[i]) : NULL;
     return check_read(p, at);
+}
+
+/* Is the stream being captured? If not, checks that what is to be read is memory of the device. */
+static heed_status check_readable(const heed_plan *plan, const heed_buffers *buffers,
+                                  bool *captured)
+{
+    heed_cuda *cuda = plan->context->cuda;
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    status = heed_cuda_is_captured(cuda, buffers->stream, captured);
+    for (int i = 0; i < CHECKED && status == HEED_OK && !*captured; i++)
+        if (has(heed_plan_problem(plan), checked[i]))
+            status = heed_cuda_check_pointer(cuda, heed_operand_rows[checked[i]].name,
+                                             heed_operand_buffer(buffers, checked[i]));
+    heed_cuda_leave(cuda);
+    return status;
 }
 
 static heed_status check_on_device(const heed_plan *plan, const heed_buffers *buffers)
 {
-    void *read[4] = { NULL };
-    heed_status status = heed_device_wait(plan->context);
-    for (int i = 0; i < 4 && status == HEED_OK; i++)
+    void *read[CHECKED] = { NULL };
+    bool captured = false;
+    heed_status status = check_readable(plan, buffers, &captured);
+    if (captured)
+        return status;
+    if (status == HEED_OK)
+        status = heed_device_wait(plan->context);
+    for (int i = 0; i < CHECKED && status == HEED_OK; i++)
         status = read_operand(plan, buffers, checked[i], &read[i]);
     if (status == HEED_OK)
         status = check_read(heed_plan_problem(plan), (const void *const *)read);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < CHECKED; i++)
         free(read[i]);
     return status;
 }

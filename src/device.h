@@ -67,7 +67,7 @@ typedef struct heed_device_state {
     double memory_clock_hz;
     double power_w;
     double temperature_c;
-    char throttle[160];  /* what holds the clocks down, such as "power cap, thermal"; "none" */
+    char throttle[160];  /* the reasons for low clocks, such as "power cap, thermal"; "none" */
     int other_processes; /* that compute on it too */
 } heed_device_state;
 

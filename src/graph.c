@@ -12,7 +12,7 @@
 
 struct heed_graph {
     heed_replay replay;
-    const heed_plan *plan; /* these two are for the capture alone */
+    const heed_plan *plan; /* these two are for the capture, and to check launches */
     heed_buffers buffers;
 };
 
@@ -72,14 +72,23 @@ heed_status heed_graph_create(heed_graph **graph, const heed_plan *plan,
     return status;
 }
 
+/* Checks the numbers that heed_execute() checks where no stream is captured. */
+static heed_status check_launch(heed_graph *graph, void *stream)
+{
+    graph->buffers.stream = stream;
+    return graph->plan->operands ? heed_check_execution(graph->plan, &graph->buffers) : HEED_OK;
+}
+
 heed_status heed_graph_launch(heed_graph *graph, void *stream)
 {
     if (!graph)
         return heed_fail(HEED_ERR_INVALID, "graph is NULL; make one with heed_graph_create()");
-    heed_status status = heed_context_check(graph->replay.context);
-    if (status != HEED_OK)
-        return status;
-    return heed_cuda_replay_start(&graph->replay, graph->replay.context->cuda, stream);
+    heed_context *context = graph->replay.context;
+    heed_status status = heed_context_check(context);
+    if (status == HEED_OK && context->check)
+        status = check_launch(graph, stream);
+    return status == HEED_OK ? heed_cuda_replay_start(&graph->replay, context->cuda, stream)
+                             : status;
 }
 
 void heed_graph_destroy(heed_graph *graph)

@@ -28,6 +28,18 @@ typedef struct heed_turns heed_turns;           /* later.h */
 typedef struct heed_cuda heed_cuda;             /* cuda/driver/device.h */
 typedef struct heed_cuda_facts heed_cuda_facts; /* cuda/facts.h */
 
+/* heed_element_size() is heed_type_size() of one in the enum, and folds where @type is a constant.
+ */
+static inline int64_t heed_element_size(heed_type type)
+{
+    static const int64_t sizes[HEED_TYPE_COUNT] = {
+#define HEED_TYPE(type, data, name, size) [type] = (size),
+#include "problem/types.def"
+#undef HEED_TYPE
+    };
+    return sizes[type];
+}
+
 /* A backend runs kernels. A context is for one device of one backend. */
 typedef enum heed_backend {
     HEED_BACKEND_CPU,
@@ -138,13 +150,13 @@ struct heed_kernel {
 
 struct heed_plan {
     heed_context *context;
-    heed_problem problem; /* normalized: what the kernel computes */
-    heed_append *append;  /* what goes ahead of it; NULL: nothing */
-    heed_prefix *prefix;  /* what all batch elements have in common; NULL: nothing */
+    heed_problem problem; /* normalized: the kernel's part */
+    heed_append *append;  /* the step ahead of it; NULL: none */
+    heed_prefix *prefix;  /* keys common to all batch elements; NULL: none */
     int64_t ahead;        /* keys that lengths count, and that are not among the problem's */
     const heed_kernel *kernel;
     heed_config config;
-    heed_program *program; /* what happens to logits; NULL: nothing */
+    heed_program *program; /* changes of logits; NULL: none */
     bool operands;         /* the problem has some */
     void *code;            /* made by the algorithm's prepare() */
     heed_later *later;     /* kernel, config and code are being made ready; NULL: they are */
@@ -229,7 +241,7 @@ typedef struct heed_lengths {
 } heed_lengths;
 /* Those of a problem where they do not vary. */
 heed_lengths heed_problem_lengths(const heed_problem *problem);
-/* A problem of batch elements that are equally long, in the place of packed sequences: for
+/* A problem of batch elements that are equally long, in place of packed sequences: for
  * predictions. */
 heed_problem heed_problem_typical(const heed_problem *problem);
 /* The problem for which a kernel and its config are chosen: if @problem, which is normalized, is
@@ -290,7 +302,7 @@ bool heed_wisdom_lookup(heed_wisdom *wisdom, const heed_problem *problem, heed_e
 heed_status heed_wisdom_add(heed_wisdom *wisdom, const heed_problem *problem,
                             const heed_choice *choice);
 
-/* cpu/machine.c: what the machine is, masked by @cpu (NULL: HEED_CPU, else all). */
+/* cpu/machine.c: the facts about the machine, masked by @cpu (NULL: HEED_CPU, else all). */
 heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int threads);
 
 /* context.c: heed_context_check() returns HEED_OK if the calling process may lock and change

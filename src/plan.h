@@ -1,5 +1,5 @@
 /*
- * plan.h - what plan.c, plan_measure.c and plan_explain.c share
+ * plan.h - declarations shared by plan.c, plan_measure.c and plan_explain.c
  */
 #ifndef HEED_PLAN_H
 #define HEED_PLAN_H

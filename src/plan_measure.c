@@ -92,13 +92,11 @@ static heed_status make_tensor(heed_context *context, void **tensor, int64_t ele
 static heed_status make_operand(heed_context *context, void **operand, int64_t elements,
                                 heed_data type, uint64_t seed)
 {
-    static const heed_type floats[] = {
-        [HEED_DATA_F32] = HEED_F32, [HEED_DATA_F16] = HEED_F16, [HEED_DATA_BF16] = HEED_BF16
-    };
+    const heed_type number = heed_data_type(type);
     unsigned char values[4096];
     size_t size = (size_t)elements * heed_data_size(type);
-    if (type == HEED_DATA_F32 || type == HEED_DATA_F16 || type == HEED_DATA_BF16)
-        return make_tensor(context, operand, elements, floats[type], seed);
+    if (number < HEED_TYPE_COUNT)
+        return make_tensor(context, operand, elements, number, seed);
     heed_status status = heed_device_allocate(context, size, operand);
     memset(values, type == HEED_DATA_I32 ? 0 : type == HEED_DATA_BYTES ? 1 : 0xff, sizeof values);
     return status == HEED_OK ? upload(context, *operand, values, sizeof values, size) : status;

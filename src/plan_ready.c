@@ -98,7 +98,7 @@ heed_status heed_plan_choose_shipped(heed_plan *plan, heed_status failure)
     heed_plan_configure(candidate, &plan->problem, &plan->context->machine, &config);
     memcpy(plan->name, candidate->name, sizeof plan->name);
     candidate->chosen = true;
-    candidate->rejected = "the best config did not come along, and there is no NVRTC";
+    candidate->rejected = "the best config is not precompiled, and there is no NVRTC";
     plan->shipped = true;
     return HEED_OK;
 }

@@ -19,7 +19,7 @@ typedef struct heed_sized {
 
 extern const heed_sized heed_sized_problem, heed_sized_options, heed_sized_buffers;
 
-/* Copies the caller's struct @from to @to, the library's: what it lacks becomes zero. Returns
+/* Copies the caller's struct @from to @to, the library's: missing fields become zero. Returns
  * HEED_ERR_INVALID, with a message, if its size is wrong or it has something to say that this
  * library does not know. */
 heed_status heed_sized_read(const heed_sized *kind, void *to, const void *from);

@@ -1,5 +1,5 @@
 /*
- * survey.h - what this machine has for CUDA, for those who look for what is missing
+ * survey.h - the parts of CUDA that this machine has, for reports on missing ones
  *
  * Unlike a context, which needs all of it and stops at the first that is not there.
  */
@@ -11,7 +11,7 @@
 
 #include "device.h"
 
-/* A part: what it is and where, or why it will not do. */
+/* A part: its version and place, or why it will not do. */
 typedef struct heed_survey_part {
     bool found;
     int version; /* of CUDA, 1000 * major + 10 * minor, that a driver or compiler is for; else 0 */
@@ -25,7 +25,7 @@ typedef struct heed_survey_gpu {
     int multiprocessors;
     size_t memory;
     bool old;                /* too old for heed */
-    const char *mode;        /* who may compute on it: "shared", "exclusive" or "prohibited" */
+    const char *mode;        /* the compute mode: "shared", "exclusive" or "prohibited" */
     bool divided;            /* into instances (MIG) */
     heed_device_state state; /* its other_processes are all that compute on it */
 } heed_survey_gpu;

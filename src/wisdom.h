@@ -1,5 +1,5 @@
 /*
- * wisdom.h - what the three wisdom files share: the table, its text, and the file that holds it
+ * wisdom.h - shared by the three wisdom files: the table, its text, and the file that holds it
  */
 #ifndef HEED_WISDOM_H
 #define HEED_WISDOM_H

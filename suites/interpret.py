@@ -175,7 +175,7 @@ class Interpreter(Calls):
             if "autocast" in ast.unparse(item.context_expr):
                 raise CannotTell("autocast, which chooses types", node.lineno)
             if item.optional_vars is not None:
-                self.assign(item.optional_vars, Opaque("what 'with' gives", node.lineno), scope)
+                self.assign(item.optional_vars, Opaque("the value of 'with'", node.lineno), scope)
         self.run(node.body, scope)
 
     def do_For(self, node: ast.For, scope: Scope) -> None:

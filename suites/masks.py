@@ -48,7 +48,7 @@ class Hiding:
 
 
 def hiding(mask: Tensor, shape: Any, hides: Callable[[Any], bool], shows: Callable[[Any], bool]) -> Optional[Hiding]:
-    """The effect of `mask` on logits of `shape`; None if that is no triangle of later keys."""
+    """The effect of `mask` on logits of `shape`; None unless it hides a triangle of later keys."""
     t = mask.fact
     if isinstance(t, Fill) and shows(t.value):
         return Hiding(None)

@@ -1,4 +1,4 @@
-"""A task's model as a solution: the same modules and parameters, with calls of heed in the place of its attention.
+"""A task's model as a solution: the same modules and parameters, with calls of heed in place of its attention.
 
 Calls are heed_attention(q, k, v, causal, scale) of [batch, heads, sequence, dim], and heed_multihead(module, x) for
 nn.MultiheadAttention of one tensor. Comments and texts that document are left out: a check of the suite reads words.
@@ -66,7 +66,7 @@ def check_alike(first, found):
 
 
 class Replace(ast.NodeTransformer):
-    """Puts calls in the place of attention, ModelNew in that of Model, and takes texts that document out."""
+    """Puts calls in place of attention, ModelNew in that of Model, and takes texts that document out."""
 
     def __init__(self, todo):
         self.todo = todo

@@ -34,7 +34,7 @@ def answer(*words):
 
 
 def quiet():
-    """The solution's words go to a file: whoever writes to heed's channel is thought to answer."""
+    """The solution's words go to a file: heed would take text on its channel for the answer."""
     log = os.open("said.txt", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)

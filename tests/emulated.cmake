@@ -362,7 +362,7 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_slopes "causal alibi=bh"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=4 O=2 T=2 C=2 G=2)
 heed_emulated_changed(attn_mma.c changed_mma_late "alibi=bh softcap=2"
     BF16=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
-# Builds that are worse on purpose (ablate.cuh), by the number of the ablation. The emulator's clock counts who looks at
+# Degraded builds (ablate.cuh), by the number of the ablation. The emulator's clock counts who looks at
 # it, so delays of blocks add up there.
 function(heed_emulated_worse name number)
     heed_emulated_object(attn_mma.c mma_${name} BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=3 Q=1 O=1 B=1

@@ -1,5 +1,5 @@
 /*
- * cli.h - what the verbs of the command line share: options, output, exit codes
+ * cli.h - options, output and exit codes, shared by the verbs of the command line
  *
  * A verb is one file with one `const cli_verb`, listed in verbs.c. Its option table is the only
  * place where an option is described: parsing, --help, the man page and the shell completions all
@@ -61,7 +61,7 @@ typedef struct cli_option {
     const struct cli_option *table; /* no option: the rows of this table stand here instead */
     char letter;                    /* of the short form, or 0 */
     cli_kind kind;
-    const char *argument; /* what --help calls the argument, such as "FILE"; NULL for CLI_FLAG */
+    const char *argument; /* the argument's name in --help, such as "FILE"; NULL for CLI_FLAG */
     double min;           /* of CLI_INTEGER and CLI_REAL; min = max = 0: no limits */
     double max;
     const char *const *choices; /* of CLI_CHOICE, ends with NULL; or, of CLI_LIST too, ... */
@@ -90,6 +90,11 @@ typedef struct cli_option {
     OPT_ROW(name, letter, CLI_REAL, argument, min, max, NULL, standard, help)
 #define OPT_CHOICE(name, letter, argument, choices, standard, help) \
     OPT_ROW(name, letter, CLI_CHOICE, argument, 0, 0, choices, standard, help)
+/* An element type; the index of the choice is its heed_type. */
+#define OPT_TYPE(name, standard, help)                                             \
+    {                                                                              \
+        name, NULL, 0, CLI_CHOICE, "TYPE", 0, 0, NULL, cli_type_at, standard, help \
+    }
 
 typedef struct cli_args cli_args;
 
@@ -134,6 +139,9 @@ bool cli_option_repeats(const cli_option *option);
  * takes any text. */
 const char *cli_option_choice(const cli_option *option, size_t index);
 
+/* cli_type_at() returns the name of the @index-th element type; NULL past the last. */
+const char *cli_type_at(size_t index);
+
 /* cli_args_parse() reads a command line whose argv[0] is the verb, reordering argv. On CLI_OK the
  * caller owns *@args, which points into argv, and frees it with cli_args_free(). Otherwise *@args
  * is NULL and an error that names option, value and limit has been printed: CLI_USAGE, also for an
@@ -142,7 +150,7 @@ const char *cli_option_choice(const cli_option *option, size_t index);
 cli_exit cli_args_parse(cli_args **args, const cli_verb *verb, int argc, char **argv);
 void cli_args_free(cli_args *args);
 
-/* Operands: what is not an option. */
+/* Operands: the arguments that are not options. */
 int cli_args_operand_count(const cli_args *args);
 const char *cli_args_operand(const cli_args *args, int index);
 
@@ -351,7 +359,7 @@ cli_exit cli_json_print(json_t *json, const char *verb);
 
 /* cli_json_finish() is what main() does last where JSON was asked for: if the exit is not CLI_OK
  * and nothing was printed as JSON yet, it prints a heed.error/1 with @code and what cli_error()
- * said, so that whoever reads stdout finds one document whatever happens. Returns @code. @verb may
+ * said, so that stdout holds one document whatever happens. Returns @code. @verb may
  * be NULL. */
 cli_exit cli_json_finish(cli_exit code, const char *verb);
 
@@ -424,7 +432,7 @@ int cli_run_self_until(char *const arguments[], int64_t deadline_ns);
 lab_prover cli_prover(heed_options *machine);
 
 /* -------------------------------------------------------------------------- */
-/* help.c, man.c, completion.c: what is made from the tables                  */
+/* help.c, man.c, completion.c: texts made from the tables                    */
 /* -------------------------------------------------------------------------- */
 
 /* Columns that --help keeps within. */

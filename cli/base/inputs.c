@@ -5,11 +5,9 @@
 
 #include <string.h>
 
+#include "new_keys.h"
 #include "sequences.h"
 #include "tensor/npy.h"
-
-const char *const cli_type_names[] = { "f32", "f16", "bf16", NULL };
-static const heed_type types[] = { HEED_F32, HEED_F16, HEED_BF16 };
 
 const char *const cli_layout_names[] = { "bshd", "bhsd", NULL };
 
@@ -308,12 +306,30 @@ static cli_exit convert(cli_inputs *inputs, const cli_args *args)
 {
     lab_error error;
     int choice = cli_args_has(args, "type") ? cli_args_choice(args, "type") : -1;
-    cli_input *all[] = { &inputs->q, &inputs->k, &inputs->v };
-    for (int i = 0; choice >= 0 && i < (inputs->shared ? 2 : 3); i++) {
-        heed_status status = lab_tensor_convert(&all[i]->tensor, types[choice], &error);
+    cli_operand_file *const operands = inputs->operands.operand;
+    lab_tensor *const all[] = { &inputs->q.tensor, &inputs->k.tensor, &inputs->v.tensor,
+                                &operands[LAB_K_NEW].tensor, &operands[LAB_V_NEW].tensor };
+    for (size_t i = 0; choice >= 0 && i < sizeof all / sizeof *all; i++) {
+        heed_status status = all[i]->data ? lab_tensor_convert(all[i], (heed_type)choice, &error)
+                                          : HEED_OK;
         if (status != HEED_OK)
             return cli_fail_error(status, &error);
     }
+    return CLI_OK;
+}
+
+/* V is a part of K: an array of it, or a file for one, would be another. */
+static cli_exit check_shared(const cli_args *args)
+{
+    static const char *const options[] = { "v", "v-new", "v-out" };
+    if (!cli_args_has(args, "dim-v") || !cli_args_given(args, "dim-v"))
+        return CLI_OK;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (cli_args_text(args, options[i])) {
+            cli_error("--%s and --dim-v exclude each other: with --dim-v, V is a part of K",
+                      options[i]);
+            return CLI_USAGE;
+        }
     return CLI_OK;
 }
 
@@ -328,11 +344,7 @@ static cli_exit check_sources(const cli_args *args)
         cli_error("--prefix needs --tensors");
         return CLI_USAGE;
     }
-    if (cli_args_text(args, "v") && cli_args_has(args, "dim-v") && cli_args_given(args, "dim-v")) {
-        cli_error("--v and --dim-v exclude each other: with --dim-v, V is a part of K");
-        return CLI_USAGE;
-    }
-    return CLI_OK;
+    return check_shared(args);
 }
 
 /* Does the verb read operands from files? */
@@ -362,13 +374,15 @@ cli_exit cli_inputs_read(cli_inputs *inputs, const cli_args *args)
 {
     *inputs = no_inputs(args);
     cli_exit code = check_sources(args);
+    if (code == CLI_OK && has_operands(args))
+        code = cli_new_keys_options(args);
     if (code == CLI_OK)
         code = cli_args_text(args, "tensors") ? read_tensors(inputs, args)
                                               : read_three_npy(inputs, args);
-    if (code == CLI_OK)
-        code = convert(inputs, args);
     if (code == CLI_OK && has_operands(args))
         code = cli_operand_files_read(&inputs->operands, args);
+    if (code == CLI_OK)
+        code = convert(inputs, args);
     if (code == CLI_OK && has_operands(args))
         code = cli_sequences_prepare(inputs);
     if (code == CLI_OK)
@@ -433,16 +447,17 @@ static heed_strides strides_in(const cli_input *input, cli_layout layout)
 /* Takes what files and --words say, in the words of a spec, into a problem with all else. */
 static cli_exit read_words(heed_problem *problem, const cli_inputs *inputs, const cli_args *args)
 {
-    const char *words = cli_args_text(args, "words");
+    const char *const given = cli_args_text(args, "words");
+    const char *const words = given && strcmp(given, "none") != 0 ? given : "";
     char spec[2 * HEED_SPEC_SIZE + WORDS_SIZE], said[HEED_SPEC_SIZE] = "";
     heed_problem complete;
     cli_exit code = has_operands(args)
                         ? cli_operand_files_words(&inputs->operands, problem, said, sizeof said)
                         : CLI_OK;
+    if (code == CLI_OK && has_operands(args))
+        code = cli_new_keys_words(inputs, problem, words, said, sizeof said);
     if (code != CLI_OK)
         return code;
-    if (!words || strcmp(words, "none") == 0)
-        words = "";
     if (strlen(words) >= WORDS_SIZE) {
         cli_error("--words has %zu characters; the limit is %d", strlen(words), WORDS_SIZE - 1);
         return CLI_USAGE;
@@ -456,7 +471,9 @@ static cli_exit read_words(heed_problem *problem, const cli_inputs *inputs, cons
     if (!has_operands(args))
         return CLI_OK;
     code = cli_operand_files_complete(&inputs->operands, problem);
-    return code == CLI_OK ? cli_sequences_check(problem, inputs) : code;
+    if (code == CLI_OK)
+        code = cli_sequences_check(problem, inputs);
+    return code == CLI_OK ? cli_new_keys_check(problem, inputs) : code;
 }
 
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args)

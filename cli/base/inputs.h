@@ -84,9 +84,6 @@ cli_exit cli_inputs_sort(cli_inputs *inputs);
 void cli_layout_shape(cli_layout layout, int64_t batch, int64_t seq, int64_t heads, int64_t dim,
                       int64_t shape[4]);
 
-/* Choices of --type. */
-extern const char *const cli_type_names[];
-
 /* Formats of arrays by the end of a file's name. */
 typedef enum cli_format {
     CLI_FORMAT_UNKNOWN,

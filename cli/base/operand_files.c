@@ -14,8 +14,11 @@
 #define BIT(kind) (1U << (kind))
 #define DIMENSIONS 4
 
-/* The operands: their words, kinds and dimensions. The last dimension must be there. Those without
- * dimensions are shapes of sequences and pages, which sequences.c reads. */
+#define FLOATS (BIT(HEED_DATA_F32) | BIT(HEED_DATA_F16) | BIT(HEED_DATA_BF16))
+
+/* The operands: their words, kinds and dimensions. The last dimension must be there. Shapes of
+ * those without dimensions are read elsewhere: of sequences and pages in sequences.c, of new keys
+ * and rotary embeddings in new_keys.c. Kinds of 0 are as well. */
 static const struct {
     lab_role role;
     const char *option, *word;
@@ -23,8 +26,7 @@ static const struct {
     unsigned kinds;
     char along[DIMENSIONS + 1]; /* letters of a spec, and k for keys */
 } rows[] = {
-    { LAB_BIAS, "bias", "bias", true, BIT(HEED_DATA_F32) | BIT(HEED_DATA_F16) | BIT(HEED_DATA_BF16),
-      "bhqk" },
+    { LAB_BIAS, "bias", "bias", true, FLOATS, "bhqk" },
     { LAB_SHOWN, "shown", "shown", true, BIT(HEED_DATA_BYTES) | BIT(HEED_DATA_BITS), "bhqk" },
     { LAB_SLOPES, "slopes", "alibi", false, BIT(HEED_DATA_F32), "bh" },
     { LAB_SINKS, "sinks", "sinks", false, BIT(HEED_DATA_F32), "bh" },
@@ -33,6 +35,10 @@ static const struct {
     { LAB_TABLE, "table", "paged", false, 0, "" },
     { LAB_CU_Q, "cu-seqlens-q", "varlen", false, 0, "" },
     { LAB_CU_K, "cu-seqlens-k", "varlen", false, 0, "" },
+    { LAB_K_NEW, "k-new", "append", false, FLOATS, "" },
+    { LAB_V_NEW, "v-new", "append", false, FLOATS, "" },
+    { LAB_COS, "rotary-cos", "rotary", false, FLOATS, "" },
+    { LAB_SIN, "rotary-sin", "rotary", false, FLOATS, "" },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -88,6 +94,20 @@ static cli_exit read_array(cli_operand_files *operands, size_t index, const cli_
     return read_file(operand, "array", args);
 }
 
+static cli_exit check_kind(size_t row, const cli_operand_file *operand)
+{
+    char list[64] = "";
+    if (rows[row].kinds & BIT(operand->tensor.kind))
+        return CLI_OK;
+    for (unsigned kind = HEED_DATA_F32; kind <= HEED_DATA_BITS; kind++)
+        if (rows[row].kinds & BIT(kind))
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", list[0] ? ", " : "",
+                     lab_data_name((heed_data)kind));
+    cli_error("--%s: %s has elements of type %s; they must be of %s", rows[row].option,
+              operand->path, lab_data_name(operand->tensor.kind), list);
+    return CLI_USAGE;
+}
+
 cli_exit cli_operand_files_read(cli_operand_files *operands, const cli_args *args)
 {
     cli_exit code = CLI_OK;
@@ -97,6 +117,8 @@ cli_exit cli_operand_files_read(cli_operand_files *operands, const cli_args *arg
         operand->path = cli_args_text(args, rows[i].option);
         if (operand->path)
             code = read_file(operand, rows[i].option, args);
+        if (operand->path && code == CLI_OK && rows[i].kinds)
+            code = check_kind(i, operand);
     }
     for (size_t i = 0; i < cli_args_list_count(args, "array") && code == CLI_OK; i++)
         code = read_array(operands, i, args);
@@ -125,18 +147,6 @@ static int64_t size_of_dimension(const heed_problem *problem, char letter, bool 
            : letter == 'q' ? problem->seq_q
            : bits          ? (problem->seq_k + 31) / 32
                            : problem->seq_k;
-}
-
-static cli_exit refuse_kind(size_t row, const cli_operand_file *operand)
-{
-    char list[64] = "";
-    for (unsigned kind = HEED_DATA_F32; kind <= HEED_DATA_BITS; kind++)
-        if (rows[row].kinds & BIT(kind))
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", list[0] ? ", " : "",
-                     lab_data_name((heed_data)kind));
-    cli_error("--%s: %s has elements of type %s; they must be of %s", rows[row].option,
-              operand->path, lab_data_name(operand->tensor.kind), list);
-    return CLI_USAGE;
 }
 
 /* The letters of the dimensions along which the file differs, to @along. */
@@ -173,8 +183,6 @@ static cli_exit say_operand(size_t row, const cli_operand_file *operand,
 {
     char along[DIMENSIONS + 1] = "";
     size_t length = strlen(text);
-    if (!(rows[row].kinds & BIT(operand->tensor.kind)))
-        return refuse_kind(row, operand);
     cli_exit code = find_along(row, operand, problem, along);
     if (rows[row].typed)
         snprintf(text + length, size - length, " %s=%s:%s", rows[row].word,

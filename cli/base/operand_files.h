@@ -1,5 +1,6 @@
 /*
- * operand_files.h - bias, slopes, sinks, starts, masks, arrays, lengths and page tables from files
+ * operand_files.h - the operands of a problem beside Q, K and V, from files: bias, masks, lengths,
+ * page tables, new keys, ...
  */
 #ifndef CLI_OPERAND_FILES_H
 #define CLI_OPERAND_FILES_H
@@ -11,25 +12,35 @@
 /* Rows for the option table of a verb that reads them. */
 #define CLI_OPTIONS_OPERANDS                                                                      \
     OPT_PATH("bias", 0, "FILE",                                                                   \
-             "Add a bias to the logits: [batch, heads, seq_q, seq_k], each but the last 1 or "    \
-             "left out where it is the same everywhere; f32, f16 or bf16"),                       \
+             "Add a bias to the logits: [batch, heads, seq_q, seq_k], where all but the last "    \
+             "may be 1, or missing in front, to broadcast; f32, f16 or bf16"),                    \
         OPT_PATH("shown", 0, "FILE",                                                              \
                  "Hide keys where this is false: an array of the same shapes, of bytes, or of "   \
                  "32-bit words of bits, (seq_k + 31) / 32 of them"),                              \
         OPT_PATH("slopes", 0, "FILE", "Slopes of ALiBi: [heads] or [batch, heads], f32"),         \
         OPT_PATH("sinks", 0, "FILE",                                                              \
-                 "A further logit of each head, without value: [heads] or [batch, heads], f32"),  \
+                 "One more logit per head, without a value: [heads] or [batch, heads], f32"),     \
         OPT_PATH("starts", 0, "FILE",                                                             \
                  "The first key that each query sees: [seq_q] or [batch, seq_q], i32"),           \
         OPT_PATH("lengths", 0, "FILE", "The number of keys of each batch element: [batch], i32"), \
         OPT_PATH("cu-seqlens-q", 0, "FILE",                                                       \
-                 "Where each sequence of a packed Q, [tokens, heads, dim], begins, and the last " \
-                 "one ends: [batch + 1], i32 or i64 [default: sequences of equal length, as "     \
-                 "many as the other arrays say, or one]"),                                        \
+                 "The first row of each sequence of a packed Q, [tokens, heads, dim], and the "   \
+                 "end of the last: [batch + 1], i32 or i64 [default: sequences of equal "         \
+                 "length, as many as the other arrays have, or one]"),                            \
         OPT_PATH("cu-seqlens-k", 0, "FILE", "The same for packed K and V"),                       \
         OPT_PATH("table", 0, "FILE",                                                              \
-                 "K and V are pages, [pages, page, heads, dim]; the numbers of those that hold "  \
-                 "the keys of each sequence: [batch, pages of a sequence], i32"),                 \
+                 "K and V are pages, [pages, page, heads, dim]; FILE has the page numbers of "    \
+                 "each sequence: [batch, pages of a sequence], i32"),                             \
+        OPT_PATH("k-new", 0, "FILE",                                                              \
+                 "New keys, appended to K before the attention, [batch, append, heads, dim]: "    \
+                 "the last ones that --lengths counts"),                                          \
+        OPT_PATH("v-new", 0, "FILE", "Their values, appended to V"),                              \
+        OPT_PATH("rotary-cos", 0, "FILE",                                                         \
+                 "Cosines of a rotary embedding of the new keys and of Q: [positions, half the "  \
+                 "columns], f32, f16 or bf16, for at least as many positions as K has keys. The " \
+                 "first half of the columns is rotated with the second one, or with --words "     \
+                 "rotary=COLUMNS:interleaved each column with its neighbour"),                    \
+        OPT_PATH("rotary-sin", 0, "FILE", "Its sines"),                                           \
         OPT_LIST("array", 0, "NAME=FILE",                                                         \
                  "An array that the words score=... and visible=... read as NAME, of f32, i32 "   \
                  "or bytes; may be given up to four times")

@@ -68,6 +68,11 @@ const char *cli_option_choice(const cli_option *option, size_t index)
     return option->choices ? option->choices[index] : NULL;
 }
 
+const char *cli_type_at(size_t index)
+{
+    return index < HEED_TYPE_COUNT ? heed_type_name((heed_type)index) : NULL;
+}
+
 static size_t option_count(const cli_verb *verb)
 {
     size_t count = 0;

@@ -1,6 +1,6 @@
 /*
- * sequences.c - packed sequences and pages: what cumulative lengths and page tables of files say of
- * the arrays
+ * sequences.c - packed sequences and pages: arrays checked against the cumulative lengths and page
+ * tables of files
  */
 #include "sequences.h"
 
@@ -150,7 +150,7 @@ static cli_exit find_batch(cli_inputs *inputs)
     for (int i = 0; i < SOURCES; i++) {
         if (sources[i].batch >= 0 && !first)
             first = &sources[i];
-        const bool last = i == SOURCES - 1; /* whose shape is checked by its word */
+        const bool last = i == SOURCES - 1; /* the check of its word covers its shape */
         if (!last && sources[i].batch >= 0 && sources[i].batch != first->batch) {
             cli_error("%s and %s differ in the number of sequences: %lld and %lld", first->name,
                       sources[i].name, (long long)first->batch, (long long)sources[i].batch);
@@ -287,8 +287,9 @@ void cli_sequences_complete(heed_problem *problem, const cli_inputs *inputs)
 /* The fewest keys that a batch element may have; of packed queries none are counted. */
 static int64_t least_length(const heed_problem *problem)
 {
-    const bool behind = problem->mask != HEED_MASK_NONE && problem->tokens_q == 0;
-    return problem->prefix > 0 && behind ? problem->prefix + problem->seq_q : problem->prefix;
+    const bool all = problem->prefix > 0 && problem->mask != HEED_MASK_NONE &&
+                     problem->tokens_q == 0 && problem->seq_q > problem->append;
+    return problem->prefix + (all ? problem->seq_q : problem->append);
 }
 
 cli_exit cli_sequences_check(const heed_problem *problem, const cli_inputs *inputs)

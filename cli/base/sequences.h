@@ -1,6 +1,6 @@
 /*
- * sequences.h - packed sequences and pages: what cumulative lengths and page tables of files say of
- * the arrays
+ * sequences.h - packed sequences and pages: arrays checked against the cumulative lengths and page
+ * tables of files
  *
  * A packed array, [tokens, heads, dim], holds the rows of many sequences, one after another. Behind
  * cli_sequences_prepare() its tensor has a first dimension of size 1, as if it were a batch of one.

@@ -148,7 +148,7 @@ static void add_effect(cli_rows *rows, const lab_ablate_subject *subject, const 
     cli_row_member(rows, "gain_at_most", cli_json_real(lab_effect_gain(effect)));
     cli_row_member(rows, "wrong_by_design", json_boolean(what->it->wrong));
     cli_row_count(rows, "pairs", NULL, (int64_t)what->duel.pairs);
-    cli_row_text(rows, "says", "what it says", says);
+    cli_row_text(rows, "says", "finding", says);
     cli_row_end(rows);
 }
 
@@ -192,7 +192,7 @@ static cli_exit print_effects(const lab_ablate_subject *subject)
         cli_row_cell(&rows, "time>", "-");
         cli_row_cell(&rows, "99 % interval>", "-");
         cli_row_cell(&rows, "", "-");
-        cli_row_cell(&rows, "what it says", "not applicable: %s", subject->absent[i].why);
+        cli_row_cell(&rows, "finding", "not applicable: %s", subject->absent[i].why);
         cli_row_end(&rows);
     }
     return cli_table_print(rows.table);
@@ -383,7 +383,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_ablate = {
     .name = "ablate",
-    .summary = "find what binds a kernel by making it worse on purpose",
+    .summary = "find a kernel's bottlenecks with deliberately degraded builds",
     .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Builds the planned kernel of each problem again for each ablation: without "

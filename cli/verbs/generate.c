@@ -45,12 +45,12 @@ static cli_exit run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    OPT_TEXT("verb", 0, "NAME", "The page that man writes: this verb's, not that of heed"),
+    OPT_TEXT("verb", 0, "NAME", "For man: write the page of this verb instead of heed's"),
     { .name = "date",
       .kind = CLI_TEXT,
       .argument = "DATE",
       .standard = "$Mdocdate$",
-      .help = "The date on the page that man writes, such as \"March 1, 2026\"" },
+      .help = "For man: the date on the page, such as \"March 1, 2026\"" },
     { .name = NULL },
 };
 
@@ -58,8 +58,7 @@ const cli_verb cli_verb_generate = {
     .name = "generate",
     .summary = "print manual pages and completions",
     .operands = { "man|bash|zsh|fish|verbs", 1, 1 },
-    .description =
-        "Prints what the option tables say as a manual page in mdoc or as a completion script.",
+    .description = "Prints the option tables as a manual page in mdoc or as a completion script.",
     .options = options,
     .hidden = true,
     .run = run,

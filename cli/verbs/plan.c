@@ -232,7 +232,7 @@ static cli_exit list_kernels(const cli_args *args)
         list_knobs(i, knobs, sizeof knobs);
         cli_row_text(&rows, "name", "kernel", name);
         cli_row_cell(&rows, "configs>", "%zu", cli_config_count(i));
-        cli_row_text(&rows, "summary", "what it is", heed_kernel_summary(i));
+        cli_row_text(&rows, "summary", "description", heed_kernel_summary(i));
         cli_row_member(&rows, "knobs", json_knobs(i));
         cli_row_member(&rows, "configs", json_configs(i));
         cli_row_cell(&rows, "knobs, in the order of a config's name", "%s", knobs);
@@ -271,8 +271,8 @@ const cli_verb cli_verb_plan = {
         "\n"
         "A SPEC describes a problem in words: bN batch, hN or hN/M query heads and "
         "key/value heads, sN or sN/M queries and keys, dN or dN/M head dim of Q and K and "
-        "of V, the element type f32, f16 or bf16, and optionally causal, causal=tl, "
-        "causal=br, scale=X, acc=f16, layout=bshd.\n"
+        "of V, the element type f32, f16 or bf16, and optionally causal, causal=tl, causal=br, "
+        "scale=X, acc=f16, layout=bshd; docs/file-formats.md has all words.\n"
         "\n"
         "Examples:\n"
         "\n"

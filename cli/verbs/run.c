@@ -21,6 +21,19 @@ enum {
     RUN_PLACES
 };
 
+/* The arrays that a run can write: their options, names in a .safetensors file and in the report,
+ * and places. */
+static const struct {
+    const char *option, *name, *head, *key;
+    int place;
+} outputs[] = {
+    { "out", "o", "O", "out", LAB_O },
+    { "lse", "lse", "LSE", "lse", RUN_LSE },
+    { "k-out", "k", "K", "k_out", LAB_K },
+    { "v-out", "v", "V", "v_out", LAB_V },
+};
+#define OUTPUTS (sizeof outputs / sizeof *outputs)
+
 /* One run, from the arrays read to the arrays written. */
 typedef struct run_job {
     const cli_args *args;
@@ -50,18 +63,20 @@ static void run_free(run_job *job)
 /* Before any work: a name that cannot be written is no reason to throw a result away. */
 static cli_exit check_outputs(const cli_args *args)
 {
-    static const char *const options[] = { "out", "lse" };
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const char *path = cli_args_text(args, options[i]);
+    for (size_t i = 0; i < OUTPUTS; i++) {
+        const char *path = cli_args_text(args, outputs[i].option);
         if (path && cli_format_of(path) == CLI_FORMAT_UNKNOWN) {
-            cli_error("--%s: '%s' must end in .npy or .safetensors", options[i], path);
+            cli_error("--%s: '%s' must end in .npy or .safetensors", outputs[i].option, path);
             return CLI_USAGE;
         }
-    }
-    const char *out = cli_args_text(args, "out"), *lse = cli_args_text(args, "lse");
-    if (out && lse && strcmp(out, lse) == 0) {
-        cli_error("--out and --lse name the same file, '%s'", out);
-        return CLI_USAGE;
+        for (size_t j = 0; path && j < i; j++) {
+            const char *other = cli_args_text(args, outputs[j].option);
+            if (other && strcmp(path, other) == 0) {
+                cli_error("--%s and --%s name the same file, '%s'", outputs[j].option,
+                          outputs[i].option, path);
+                return CLI_USAGE;
+            }
+        }
     }
     return CLI_OK;
 }
@@ -70,11 +85,7 @@ static cli_exit make_plan(run_job *job)
 {
     const char *kernel = cli_args_text(job->args, "kernel");
     if (job->problem.shared && !job->inputs.shared) {
-        cli_error("--words: shared is said by --dim-v N, in the place of --v");
-        return CLI_USAGE;
-    }
-    if (job->problem.append) {
-        cli_error("heed run writes no K and V; leave 'append' out of --words");
+        cli_error("--words: use --dim-v N instead of --v for shared");
         return CLI_USAGE;
     }
     heed_status status = kernel ? heed_plan_create_named(&job->plan, job->context, &job->problem,
@@ -118,6 +129,22 @@ static lab_tensor *array_of(run_job *job, int place)
     return array->data ? array : NULL;
 }
 
+/* Strides in --words may lead beyond the arrays. */
+static cli_exit check_extents(run_job *job)
+{
+    for (int role = 0; role < LAB_ROLES; role++) {
+        const lab_view view = lab_view_of(&job->problem, (lab_role)role);
+        const lab_tensor *array = array_of(job, role);
+        if (array && lab_view_bytes(&view) > lab_tensor_bytes(array)) {
+            cli_error("--words: the strides of %s reach %zu bytes far; its array has %zu",
+                      lab_role_name((lab_role)role), lab_view_bytes(&view),
+                      lab_tensor_bytes(array));
+            return CLI_USAGE;
+        }
+    }
+    return CLI_OK;
+}
+
 /* Gives @place memory of the device, with what the array holds, of an output zeros, which stay
  * where no sequence has a row. On the CPU arrays are used where they are. */
 static heed_status bring(run_job *job, int place)
@@ -150,6 +177,20 @@ static void *place_of(run_job *job, int place)
     return job->device[place] || !array ? job->device[place] : array->data;
 }
 
+/* Copies the arrays back that are written to files, and O, whose elements are counted. */
+static heed_status bring_back(run_job *job)
+{
+    heed_status status = HEED_OK;
+    for (size_t i = 0; i < OUTPUTS && status == HEED_OK; i++) {
+        const int place = outputs[i].place;
+        lab_tensor *array = array_of(job, place);
+        if (job->device[place] && (place == LAB_O || cli_args_text(job->args, outputs[i].option)))
+            status = heed_device_download(job->context, array->data, job->device[place],
+                                          lab_tensor_bytes(array));
+    }
+    return status;
+}
+
 /* Executes the plan once, and copies the outputs back. */
 static heed_status compute(run_job *job)
 {
@@ -166,11 +207,7 @@ static heed_status compute(run_job *job)
     if (status == HEED_OK)
         status = heed_device_wait(job->context);
     job->seconds = (double)(heed_clock_ns() - start) * 1e-9;
-    for (int i = LAB_O; i <= RUN_LSE && status == HEED_OK; i++)
-        if (job->device[i])
-            status = heed_device_download(job->context, array_of(job, i)->data, job->device[i],
-                                          lab_tensor_bytes(array_of(job, i)));
-    return status;
+    return status == HEED_OK ? bring_back(job) : status;
 }
 
 static cli_exit execute(run_job *job)
@@ -203,16 +240,21 @@ static cli_exit write_array(const char *path, const char *name, const lab_tensor
 
 static cli_exit print_json(const run_job *job, const char *spec)
 {
-    const char *out = cli_args_text(job->args, "out"), *lse = cli_args_text(job->args, "lse");
-    return cli_json_print(
-        json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:I, s:o, s:o}", "problem", spec, "kernel",
-            heed_plan_name(job->plan), "device", heed_context_device(job->context), "backend",
-            heed_context_backend(job->context), "cpu", heed_context_cpu(job->context), "threads",
-            heed_context_threads(job->context), "seconds", cli_json_real(job->seconds), "flops",
-            cli_json_real(heed_problem_flops(&job->problem)), "not_finite",
-            (json_int_t)job->not_finite, "out", cli_json_word(out), "lse", cli_json_word(lse)),
-        "run");
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:I}", "problem", spec, "kernel",
+        heed_plan_name(job->plan), "device", heed_context_device(job->context), "backend",
+        heed_context_backend(job->context), "cpu", heed_context_cpu(job->context), "threads",
+        heed_context_threads(job->context), "seconds", cli_json_real(job->seconds), "flops",
+        cli_json_real(heed_problem_flops(&job->problem)), "not_finite",
+        (json_int_t)job->not_finite);
+    for (size_t i = 0; i < OUTPUTS; i++) {
+        const char *path = cli_args_text(job->args, outputs[i].option);
+        if (json && json_object_set_new(json, outputs[i].key, cli_json_word(path)) != 0) {
+            json_decref(json);
+            json = NULL;
+        }
+    }
+    return cli_json_print(json, "run");
 }
 
 static void add_file(lab_table *table, const char *head, const char *path, const lab_tensor *tensor)
@@ -225,7 +267,7 @@ static void add_file(lab_table *table, const char *head, const char *path, const
                    lab_shape_print(tensor->shape, tensor->rank, shape));
 }
 
-static cli_exit print_text(const run_job *job, const char *spec)
+static cli_exit print_text(run_job *job, const char *spec)
 {
     char time[LAB_FORMAT_SIZE];
     double rate = job->seconds > 0 ? heed_problem_flops(&job->problem) / job->seconds * 1e-9 : 0;
@@ -241,12 +283,13 @@ static cli_exit print_text(const run_job *job, const char *spec)
     lab_table_cell(table, "time");
     lab_table_cell(table, "%s for the first call, %.1f GFLOP/s",
                    lab_format_seconds(job->seconds, time), rate);
-    add_file(table, "O", cli_args_text(job->args, "out"), &job->o);
-    add_file(table, "LSE", cli_args_text(job->args, "lse"), &job->lse);
+    for (size_t i = 0; i < OUTPUTS; i++)
+        add_file(table, outputs[i].head, cli_args_text(job->args, outputs[i].option),
+                 array_of(job, outputs[i].place));
     return cli_table_print(table);
 }
 
-static cli_exit report(const run_job *job)
+static cli_exit report(run_job *job)
 {
     char spec[HEED_SPEC_SIZE];
     heed_problem_print(&job->problem, spec, sizeof spec);
@@ -272,15 +315,16 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK)
         code = make_outputs(&job);
     if (code == CLI_OK)
+        code = check_extents(&job);
+    if (code == CLI_OK)
         code = make_room(&job);
     if (code == CLI_OK)
         code = execute(&job);
     if (code == CLI_OK && cli_interrupted())
         code = CLI_INTERRUPTED;
-    if (code == CLI_OK)
-        code = write_array(cli_args_text(args, "out"), "o", &job.o);
-    if (code == CLI_OK)
-        code = write_array(cli_args_text(args, "lse"), "lse", &job.lse);
+    for (size_t i = 0; i < OUTPUTS && code == CLI_OK; i++)
+        code = write_array(cli_args_text(args, outputs[i].option), outputs[i].name,
+                           array_of(&job, outputs[i].place));
     if (code == CLI_OK)
         code = report(&job);
     run_free(&job);
@@ -296,22 +340,26 @@ static const cli_option options[] = {
     OPT_TEXT("prefix", 'p', "TEXT",
              "Prefix of the names q, k and v in that file, such as \"layer0.\""),
     CLI_OPTION_LAYOUT,
-    OPT_CHOICE("type", 0, "TYPE", cli_type_names, NULL,
-               "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
-               "integers in .npy files are read as bfloat16 [default: the type of the arrays]"),
+    OPT_TYPE("type", NULL,
+             "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
+             "integers in .npy files are read as bfloat16 [default: the type of the arrays]"),
     CLI_OPTION_WORDS(
         "Further words of the problem's spec, such as 'causal window=1024:' or 'softcap=50 "
         "score=s-0.1*abs(p-k)': causal needs as many queries as keys; causal=tl is aligned top "
         "left, causal=br bottom right; docs/features.md has them all"),
     CLI_OPTIONS_OPERANDS,
     OPT_INTEGER("dim-v", 0, "N", 1, HEED_DIM_MAX, NULL,
-                "V is the first N elements of the vectors of K, as in MLA, in the place of --v"),
+                "V is the first N elements of the vectors of K, as in MLA, instead of --v"),
     OPT_REAL("scale", 0, "X", -3e38, 3e38, NULL,
              "Factor of the logits [default, and 0: 1/sqrt(dim)]"),
     CLI_OPTION_KERNEL,
     OPT_PATH("out", 'o', "FILE",
              "Write O there, an .npy file or, as the array o, a .safetensors file"),
-    OPT_PATH("lse", 0, "FILE", "Compute the LSE and write it there, [batch, heads, seq], likewise"),
+    OPT_PATH("lse", 0, "FILE",
+             "Compute the LSE and write it there, [batch, heads, seq], in the same formats"),
+    OPT_PATH("k-out", 0, "FILE",
+             "Write K with the new keys there, in the same formats [default: in memory only]"),
+    OPT_PATH("v-out", 0, "FILE", "Write V with the new values there, in the same formats"),
     { .table = cli_machine_options },
     CLI_OPTION_WISDOM_READ(
         "Let the wisdom in FILE choose the kernel; 'heed plan --effort measure' makes it"),
@@ -327,7 +375,7 @@ const cli_verb cli_verb_run = {
         "PyTorch's [batch, heads, seq, dim]; the last dimension is contiguous. K and V may "
         "have fewer heads than Q, if their number divides that of Q, and V may have "
         "another head dim. Packed sequences, [tokens, heads, dim], come with --cu-seqlens-q and "
-        "--cu-seqlens-k, keys in pages with --table.\n"
+        "--cu-seqlens-k, keys in pages with --table, new keys with --k-new and --v-new.\n"
         "\n"
         "NumPy has no bfloat16: O of that type is written as 16-bit integers, the upper "
         "halves of float32. A file is written under another name and then renamed, so that "
@@ -341,6 +389,7 @@ const cli_verb cli_verb_run = {
         "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
         "  heed run --q Q.npy --k K.npy --v V.npy --cu-seqlens-q cu.npy --cu-seqlens-k cu.npy\n"
         "  heed run --q Q.npy --k pool.npy --dim-v 512 --table t.npy --lengths n.npy\n"
+        "  heed run --q Q.npy --k K.npy --v V.npy --k-new k.npy --v-new v.npy --lengths n.npy\n"
         "  heed run --tensors t.safetensors --words causal --bias rel --sinks sinks --out O.npy\n"
         "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
     .options = options,

@@ -1,5 +1,5 @@
 /*
- * wisdom_export.c - `heed wisdom export`: what leads on the board, as wisdom
+ * wisdom_export.c - `heed wisdom export`: the fastest kernels of the board, as wisdom
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * ablate.h - a kernel beside builds of it that are worse on purpose
+ * ablate.h - a kernel beside deliberately degraded builds of it
  *
  * subject (a problem and its kernel) -> ablations that it can be built with, delays of known size
  * -> a duel of each with the kernel -> effects
@@ -67,8 +67,8 @@ typedef struct lab_ablate_run {
     heed_context *single;  /* of one thread; NULL where the device is no CPU, or has one alone */
     const char *only;      /* the ablations that are wanted, with commas between; NULL: all */
     bool planted;          /* delays are planted, too */
-    int64_t deadline_ns;   /* of heed_clock_ns(): what would not be done by then, as long as the
-                              longest one before took, is skipped; 0: none */
+    int64_t deadline_ns;   /* of heed_clock_ns(): an ablation that would end later, if it takes as
+                              long as the longest one before, is skipped; 0: none */
     lab_ablate_pool *pool; /* NULL: plans are compiled one after another, when they are needed */
     lab_ablate_subject *subjects;
     size_t count; /* of those that are begun */
@@ -78,8 +78,8 @@ typedef struct lab_ablate_run {
 
 /* lab_ablate_pool_start() starts @threads threads that compile for the device of
  * @context; NULL if there is no memory. lab_ablate_pool_want() has the code of @facts compiled, the
- * first one that is wanted first, and lab_ablate_pool_get() waits for it: what nobody works on yet
- * is compiled at once. The code is the pool's. Returns as heed_jit_build() does.
+ * first one that is wanted first, and lab_ablate_pool_get() waits for it: code that no thread has
+ * begun is compiled at once. The code is the pool's. Returns as heed_jit_build() does.
  * lab_ablate_pool_stop() waits for those that are at work; NULL is ignored. */
 lab_ablate_pool *lab_ablate_pool_start(heed_context *context, int threads);
 void lab_ablate_pool_want(lab_ablate_pool *pool, const heed_cuda_facts *facts);

@@ -132,7 +132,7 @@ static void want(const lab_ablate_run *run, const lab_ablate_subject *subject, c
 {
     heed_cuda_facts facts;
     if (make_facts(run, subject, kernel, number, delay, &facts) == HEED_OK)
-        lab_ablate_pool_want(run->pool, &facts); /* else whoever plans it will say why not */
+        lab_ablate_pool_want(run->pool, &facts); /* else its planning will say why not */
 }
 
 static void want_case(const lab_ablate_run *run, const lab_ablate_subject *subject,

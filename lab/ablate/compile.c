@@ -84,7 +84,7 @@ lab_ablate_pool *lab_ablate_pool_start(heed_context *context, int threads)
 void lab_ablate_pool_want(lab_ablate_pool *pool, const heed_cuda_facts *facts)
 {
     lab_pool_lock(&pool->jobs);
-    find_build(pool, facts); /* where there is no memory, whoever gets it will say so */
+    find_build(pool, facts); /* a lack of memory is reported when the build is taken */
     lab_pool_unlock(&pool->jobs);
 }
 

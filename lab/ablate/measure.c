@@ -2,8 +2,8 @@
  * measure.c - a kernel in turns with what was made of it
  *
  * All effects of a problem are judged as one family, so that the confidence holds for all that is
- * said of them together. Each pair takes all of its seconds, however clear it is: what is wanted is
- * not whether there is an effect but how large it is.
+ * said of them together. Each pair takes all of its seconds, however clear it is: the size of
+ * the effect is wanted, not only whether there is one.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -135,7 +135,7 @@ static heed_status judge(const lab_ablate_run *run, lab_ablate_subject *subject)
         if (duel->pairs > 0)
             members[count++] = (lab_family_member){ lab_duel_series(duel), &duel->comparison };
     }
-    for (size_t i = 0; i < count; i++) /* what an interrupt cut off is judged as it is */
+    for (size_t i = 0; i < count; i++) /* after an interrupt, the pairs taken so far are judged */
         members[i].series.planned = 0;
     heed_status status = members ? lab_family_judge(members, count, &rules) : HEED_ERR_NO_MEMORY;
     for (size_t i = 0; status == HEED_OK && i < subject->count; i++) {

@@ -1,5 +1,5 @@
 /*
- * beside.c - what lies around the running program
+ * beside.c - paths beside the running program
  */
 #include "lab/base/beside.h"
 

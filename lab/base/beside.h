@@ -1,5 +1,5 @@
 /*
- * beside.h - what lies around the running program, wherever that has been installed
+ * beside.h - paths beside the running program, wherever that has been installed
  */
 #ifndef LAB_BESIDE_H
 #define LAB_BESIDE_H

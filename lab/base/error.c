@@ -1,5 +1,5 @@
 /*
- * error.c - what went wrong, in words
+ * error.c - errors in words
  */
 #include "error.h"
 

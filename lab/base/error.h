@@ -1,5 +1,5 @@
 /*
- * error.h - what went wrong, in words, for functions of the laboratory that can fail
+ * error.h - errors in words, for functions of the laboratory that can fail
  */
 #ifndef LAB_ERROR_H
 #define LAB_ERROR_H

@@ -38,7 +38,7 @@ heed_status lab_file_read(FILE *file, const char *path, const char *what, void *
 /* A file being written. Nobody sees it before lab_output_commit(). */
 typedef struct lab_output {
     FILE *file;
-    char *path;      /* what it will replace */
+    char *path;      /* the file that it will replace */
     char *temporary; /* beside it; NULL: @path is a device or a pipe, written directly */
     int reason;      /* errno of the first write that failed, or 0 */
 } lab_output;

@@ -1,5 +1,5 @@
 /*
- * mask.h - what kind of mask a problem has, of those that kernels are compiled for, and what else
+ * mask.h - facts about a problem's mask, and its kind of those that kernels are compiled for
  */
 #ifndef LAB_MASK_H
 #define LAB_MASK_H

@@ -1,5 +1,5 @@
 /*
- * planner.c - what the laboratory asks of the library's planner
+ * planner.c - questions of the laboratory to the library's planner
  */
 #include "planner.h"
 

@@ -1,6 +1,6 @@
 /*
- * planner.h - what the laboratory asks of the library's planner: the CPU features that it tells
- * apart, and the candidate that a plan executes
+ * planner.h - questions of the laboratory to the library's planner: the CPU features that it
+ * tells apart, and the candidate that a plan executes
  */
 #ifndef LAB_PLANNER_H
 #define LAB_PLANNER_H

@@ -1,5 +1,5 @@
 /*
- * pool.h - jobs that are done on all cores, ahead of whoever needs them
+ * pool.h - jobs that are done on all cores, ahead of the threads that need them
  *
  * Each is done once, by the thread that takes it first; a thread that needs one nobody has taken
  * does it itself.

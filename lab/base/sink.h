@@ -1,5 +1,5 @@
 /*
- * sink.h - what the laboratory tells while it works, and how it is stopped
+ * sink.h - messages, progress and interruption of the laboratory's work
  *
  *     const lab_sink sink = { .interrupted = stop_pressed, .say = print, .data = window };
  *     lab_progress progress = lab_progress_start(&sink, "timing", count);
@@ -78,7 +78,7 @@ const char *lab_advise_prove(const lab_sink *sink, const char *kernel, const cha
 lab_progress lab_progress_start(const lab_sink *sink, const char *title, size_t total);
 lab_progress lab_progress_start_seconds(const lab_sink *sink, const char *title, double seconds);
 
-/* lab_progress_step() says that @done steps are finished, and what comes next: @what, or NULL.
+/* lab_progress_step() says that @done steps are finished, and names the next one: @what, or NULL.
  * lab_progress_end() comes before anything else is shown; another step may follow. */
 void lab_progress_step(lab_progress *progress, size_t done, const char *what);
 void lab_progress_end(lab_progress *progress);

@@ -131,7 +131,7 @@ typedef struct lab_bench {
     char device[16];                 /* as rivals are told it, such as "cuda:0" */
     int host_threads;                /* for work of the laboratory itself */
     uint64_t seed;
-    lab_rival **peers; /* what the rivals are made of */
+    lab_rival **peers; /* the programs behind the rivals */
     size_t peer_count;
     lab_bench_rival *rivals;
     size_t rival_count;

@@ -21,8 +21,8 @@ typedef struct lab_bench_candidate {
 } lab_bench_candidate;
 
 /* lab_bench_candidate_subject() returns @candidate, whose trial is open, as a subject, which runs
- * in a process of its own: what becomes of it there is what its statuses and messages say. Its
- * pointers must outlive it. */
+ * in a process of its own: its statuses and messages tell how it ended there. Its pointers must
+ * outlive it. */
 lab_subject lab_bench_candidate_subject(lab_bench_candidate *candidate);
 
 /* lab_bench_candidate_prove() is lab_prove() of a candidate, by a seed that nobody can know before,

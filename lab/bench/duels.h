@@ -22,8 +22,8 @@ typedef struct lab_bench_duels {
     const lab_bench *bench;
     const lab_bench_source *source; /* the problem */
     const char *name;               /* of the C source ... */
-    const char *text;               /* ... whose kernel stands beside itself, each in a process;
-                                       NULL: heed's plan does, in this one */
+    const char *text;               /* ... that is both sides, each in a process; NULL: heed's
+                                       plan is, in this process */
     double planted;                 /* how much longer B is to take, as a share; 0: as long */
     double time_limit;              /* seconds: none begins later */
     size_t wanted;

@@ -158,7 +158,7 @@ static moment now(void)
     return it;
 }
 
-/* Nanoseconds from @start until now: what had to wait for something took what the clock says. */
+/* Nanoseconds from @start until now: of the CPU, or of the clock if the work had to wait. */
 static int64_t passed(const lab_bench_engine *engine, const moment *start)
 {
     if (!engine->by_cpu)

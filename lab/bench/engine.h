@@ -10,7 +10,7 @@
 #include "lab/trial/peer/rival.h"
 #include "src/device.h"
 
-/* A call that takes longer than this needs no warm-up: what the other side left in the caches is
+/* A call that takes longer than this needs no warm-up: the other side's lines in the caches are
  * soon replaced. */
 #define LAB_BENCH_WARMUP_CALL_MAX 20e-3
 

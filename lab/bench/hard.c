@@ -1,5 +1,5 @@
 /*
- * hard.c - what a kernel that is quick on tame values alone gets wrong, at a drawn place
+ * hard.c - hard values at a drawn place, for kernels that are quick on tame values alone
  */
 #include "lab/bench/hard.h"
 
@@ -237,7 +237,7 @@ static bool find_place(place *at, bool first)
     return true;
 }
 
-lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[3],
+lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[LAB_VECTORS],
                                   const heed_buffers *operands, uint64_t turn, uint64_t lot)
 {
     enum {
@@ -249,7 +249,7 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
     static const struct {
         const char *what;
         bool (*put)(const place *at);
-        int odd;     /* what of the answers of a head may be not finite */
+        int odd;     /* the part of a head's answers that may be not finite */
         bool masked; /* of problems with a mask alone, in the first row; the last of all */
     } kinds[] = {
         { "a high logit", put_high, NONE, false },

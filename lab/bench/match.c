@@ -24,34 +24,34 @@ enum {
 #define RIVAL_ERROR_MAX 16.0
 
 /* A rival at work. */
-typedef struct guest {
+typedef struct contender {
     lab_rival *rival;
     int64_t replay; /* calls of one; 0: blocks are made of calls */
     int64_t warmup; /* calls, or replays */
     int64_t calls;
     double expected;   /* seconds per call */
     lab_answer answer; /* of the last block */
-} guest;
+} contender;
 
 /* The seconds that a block is expected to take with its warm-up. */
-static double guest_round(const guest *it)
+static double contender_round(const contender *it)
 {
     int64_t each = it->replay ? it->replay : 1;
     return it->expected * (double)((it->warmup + it->calls) * each);
 }
 
-/* A block, as a lab_side takes it. @data is the guest. */
-static heed_status guest_block(void *data, double *seconds)
+/* A block, as a lab_side takes it. @data is the contender. */
+static heed_status contender_block(void *data, double *seconds)
 {
-    guest *self = data;
+    contender *self = data;
     /* heed's threads look for work for a moment before they sleep. */
     const struct timespec nap = { .tv_nsec = 1000000 };
     nanosleep(&nap, NULL);
     if (self->replay)
         self->answer = lab_rival_replay(self->rival, self->replay, self->warmup, self->calls,
-                                        guest_round(self), seconds);
+                                        contender_round(self), seconds);
     else
-        self->answer = lab_rival_run(self->rival, self->warmup, self->calls, guest_round(self),
+        self->answer = lab_rival_run(self->rival, self->warmup, self->calls, contender_round(self),
                                      seconds);
     return self->answer == LAB_ANSWER_OK ? HEED_OK : HEED_ERR_SYSTEM;
 }
@@ -173,7 +173,7 @@ static lab_answer estimate_rival(lab_rival *rival, bool replay, double *seconds)
 }
 
 /* Sizes the blocks of the rival, and lets it capture what it is to replay. */
-static lab_answer ready_guest(guest *it, bool replay, double seconds)
+static lab_answer ready_contender(contender *it, bool replay, double seconds)
 {
     it->expected = seconds;
     if (!replay) {
@@ -182,7 +182,7 @@ static lab_answer ready_guest(guest *it, bool replay, double seconds)
     }
     lab_bench_replay_size(seconds, &it->replay, &it->calls);
     it->warmup = 1;
-    return lab_rival_replay(it->rival, it->replay, 0, 1, guest_round(it), &it->expected);
+    return lab_rival_replay(it->rival, it->replay, 0, 1, contender_round(it), &it->expected);
 }
 
 /* Single calls of the rival, on a device. */
@@ -204,11 +204,11 @@ static heed_status play_rival(lab_bench *bench, lab_bench_match *match, lab_benc
 {
     lab_rival *rival = entry->peer;
     double flops = heed_problem_flops(&heed->tensors->problem);
-    guest it = { .rival = rival };
+    contender it = { .rival = rival };
     double seconds = 0;
     lab_answer answer = estimate_rival(rival, bench->replay, &seconds);
     if (answer == LAB_ANSWER_OK)
-        answer = ready_guest(&it, bench->replay, seconds);
+        answer = ready_contender(&it, bench->replay, seconds);
     if (answer != LAB_ANSWER_OK) {
         rival_failed(match, rival, answer);
         return HEED_OK;
@@ -217,9 +217,10 @@ static heed_status play_rival(lab_bench *bench, lab_bench_match *match, lab_benc
         entry->rate = flops / it.expected;
     match->calls = it.replay;
     heed->rival = rival;
-    lab_side other = { guest_block, NULL, &it };
-    heed_status status = lab_bench_match_interleave(
-        bench, match, heed, &other, lab_bench_engine_round(heed, heed_seconds) + guest_round(&it));
+    lab_side other = { contender_block, NULL, &it };
+    heed_status status = lab_bench_match_interleave(bench, match, heed, &other,
+                                                    lab_bench_engine_round(heed, heed_seconds) +
+                                                        contender_round(&it));
     heed->rival = NULL;
     if (it.answer != LAB_ANSWER_OK) {
         rival_failed(match, rival, it.answer);

@@ -1,5 +1,5 @@
 /*
- * match.h - what the files that make a row of a run share
+ * match.h - declarations shared by the files that make a row of a run
  */
 #ifndef LAB_BENCH_MATCH_H
 #define LAB_BENCH_MATCH_H

@@ -72,13 +72,13 @@ static bool prove(const lab_bench *bench, lab_bench_match *match, const heed_pro
 }
 
 /* Makes it ready for blocks; writes the seconds of a call, and of what a block takes in all. */
-static heed_status start(const lab_bench_guest *guest, const lab_bench_tensors *tensors,
+static heed_status start(const lab_bench_contender *contender, const lab_bench_tensors *tensors,
                          double *seconds, double *round)
 {
-    heed_status status = guest->start(guest->data, tensors, seconds);
+    heed_status status = contender->start(contender->data, tensors, seconds);
     int64_t begun = heed_clock_ns();
     if (status == HEED_OK)
-        status = guest->side.fn(guest->side.data, seconds);
+        status = contender->side.fn(contender->side.data, seconds);
     *round = (double)(heed_clock_ns() - begun) * 1e-9;
     return status;
 }
@@ -87,10 +87,10 @@ static heed_status take_turns(const lab_bench *bench, lab_bench_match *match,
                               lab_bench_engine *heed, double heed_seconds)
 {
     lab_bench_worker *worker = bench->own->worker;
-    const lab_bench_guest guest = lab_bench_worker_guest(worker);
+    const lab_bench_contender contender = lab_bench_worker_contender(worker);
     const lab_side other = lab_bench_process_side(&worker->process);
     double seconds = 0, round = 0;
-    heed_status status = start(&guest, heed->tensors, &seconds, &round);
+    heed_status status = start(&contender, heed->tensors, &seconds, &round);
     if (status == HEED_OK)
         status = lab_bench_match_interleave(bench, match, heed, &other,
                                             lab_bench_engine_round(heed, heed_seconds) + round);

@@ -91,10 +91,10 @@ static heed_status start_side(lab_bench_pair *pair, const lab_bench *bench,
     return status == HEED_OK ? lab_bench_engine_ready(engine, bench->replay, seconds) : status;
 }
 
-/* A guest checks its own output, in every block. A wrong one is an outcome. */
-static heed_status judge_guest(lab_bench_pair *pair, heed_status status)
+/* A contender checks its own output, in every block. A wrong one is an outcome. */
+static heed_status judge_contender(lab_bench_pair *pair, heed_status status)
 {
-    pair->error[1] = pair->guest->error(pair->guest->data);
+    pair->error[1] = pair->contender->error(pair->contender->data);
     if (pair->error[1] <= 1)
         return status;
     if (pair->outcome == LAB_BENCH_OK)
@@ -102,11 +102,11 @@ static heed_status judge_guest(lab_bench_pair *pair, heed_status status)
     return HEED_OK;
 }
 
-static heed_status start_guest(lab_bench_pair *pair, const lab_bench_tensors *tensors)
+static heed_status start_contender(lab_bench_pair *pair, const lab_bench_tensors *tensors)
 {
-    const lab_bench_guest *guest = pair->guest;
-    snprintf(pair->planned[1], sizeof pair->planned[1], "%.95s", guest->name);
-    return judge_guest(pair, guest->start(guest->data, tensors, &pair->seconds[1]));
+    const lab_bench_contender *contender = pair->contender;
+    snprintf(pair->planned[1], sizeof pair->planned[1], "%.95s", contender->name);
+    return judge_contender(pair, contender->start(contender->data, tensors, &pair->seconds[1]));
 }
 
 /* The blocks of a side must have left right outputs, and so must one more call. */
@@ -126,9 +126,9 @@ static heed_status take_turns(lab_bench_pair *pair, lab_bench_engine engines[2],
                               const lab_duel_options *options)
 {
     const lab_side a = lab_bench_engine_side(&engines[0]);
-    const lab_bench_guest *guest = pair->guest;
-    const lab_side b = guest ? guest->side : lab_bench_engine_side(&engines[1]);
-    heed_status status = guest ? HEED_OK : lab_bench_engine_level(&engines[0], &engines[1]);
+    const lab_bench_contender *contender = pair->contender;
+    const lab_side b = contender ? contender->side : lab_bench_engine_side(&engines[1]);
+    heed_status status = contender ? HEED_OK : lab_bench_engine_level(&engines[0], &engines[1]);
     if (status == HEED_OK)
         status = lab_duel_run(&pair->duel, &a, &b, options);
     if (status == HEED_OK) {
@@ -159,25 +159,26 @@ static heed_status meet(lab_bench_pair *pair, const lab_bench *bench,
     heed_status status = HEED_OK;
     for (int i = 0; i < 2 && status == HEED_OK && pair->outcome == LAB_BENCH_OK; i++) {
         pair->blame = i;
-        status = i == 1 && pair->guest ? start_guest(pair, tensors)
-                                       : start_side(pair, bench, tensors, expect, &engines[i], i);
+        status = i == 1 && pair->contender
+                     ? start_contender(pair, tensors)
+                     : start_side(pair, bench, tensors, expect, &engines[i], i);
     }
     bool met = status == HEED_OK && pair->outcome == LAB_BENCH_OK;
     if (met) {
         pair->blame = -1;
-        pair->same = !pair->guest && !pair->maker &&
+        pair->same = !pair->contender && !pair->maker &&
                      strcmp(pair->planned[0], pair->planned[1]) == 0;
         lab_bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
         engines[0].checker = engines[1].checker = checker;
         status = pair->same ? time_alone(pair, &engines[0]) : take_turns(pair, engines, options);
-        status = pair->guest ? judge_guest(pair, status) : status;
+        status = pair->contender ? judge_contender(pair, status) : status;
     }
-    for (int i = 0; i < (pair->guest ? 1 : 2) && met && status == HEED_OK; i++)
+    for (int i = 0; i < (pair->contender ? 1 : 2) && met && status == HEED_OK; i++)
         status = check_side(pair, &engines[i], expect, i);
     for (int i = 0; i < 2; i++)
         lab_bench_engine_stop(&engines[i]);
-    if (pair->guest)
-        pair->guest->stop(pair->guest->data);
+    if (pair->contender)
+        pair->contender->stop(pair->contender->data);
     lab_bench_checker_destroy(checker);
     return status;
 }

@@ -16,7 +16,7 @@
  * seconds of a call; then it is @side; and stop() ends that, also after start() failed or was not
  * called.
  */
-typedef struct lab_bench_guest {
+typedef struct lab_bench_contender {
     void *data; /* of these functions */
     const char *name;
     heed_status (*start)(void *data, const lab_bench_tensors *tensors, double *seconds);
@@ -26,24 +26,24 @@ typedef struct lab_bench_guest {
     /* The worst error there was, see lab_bench_error(), of what has memory of its own; a block of
      * it fails if what it computed is wrong. */
     double (*error)(void *data);
-} lab_bench_guest;
+} lab_bench_contender;
 
-/* Somebody else's plan in the place of B's. plan() makes one for the problem, normalized; failures
+/* Somebody else's plan in place of B's. plan() makes one for the problem, normalized; failures
  * have heed's message. */
 struct lab_bench_heed;
 typedef struct lab_bench_maker {
     void *data;
     const char *name;
     heed_status (*plan)(void *data, const heed_problem *problem, heed_plan **plan);
-    const struct lab_bench_heed *heed; /* whose plan it is; NULL: our own */
+    const struct lab_bench_heed *heed; /* the heed that makes the plan; NULL: our own */
 } lab_bench_maker;
 
 /* A is side 0 of the comparison, B side 1. */
 typedef struct lab_bench_pair {
-    const char *names[2];              /* kernels with or without config; NULL: heed's own choice */
-    const lab_bench_guest *guest;      /* in the place of names[1], with its error(); or NULL */
-    const lab_bench_maker *maker;      /* likewise */
-    char planned[2][HEED_NAME_SIZE];   /* what they are in full */
+    const char *names[2]; /* kernels with or without config; NULL: heed's own choice */
+    const lab_bench_contender *contender; /* in place of names[1], with its error(); or NULL */
+    const lab_bench_maker *maker;         /* likewise */
+    char planned[2][HEED_NAME_SIZE];      /* their full names */
     lab_bench_outcome outcome;         /* anything but LAB_BENCH_OK: there is no comparison, ... */
     int blame;                         /* ... for what that side did, or -1 */
     char reason[LAB_PEER_REASON_SIZE]; /* in a sentence */
@@ -63,7 +63,7 @@ heed_status lab_bench_pair_run(lab_bench_pair *pair, const lab_bench *bench,
 void lab_bench_pair_free(lab_bench_pair *pair);
 
 /* lab_bench_pair_doubt() writes to @reason why the comparison @of the pair is AMBIGUOUS for
- * @margin: what difference could be told here. */
+ * @margin: the difference that could be told here. */
 void lab_bench_pair_doubt(const lab_bench_pair *pair, const lab_comparison *of, double margin,
                           uint64_t seed, char *reason, size_t size);
 

@@ -206,7 +206,7 @@ static heed_status find_wrong(lab_bench_process *process, int call, double error
     const char *hard = process->hard[call].what;
     process->worst = fmax(process->worst, error);
     lab_trial_outcome_set(&process->outcome, LAB_TRIAL_OK,
-                          "what it computed while it was timed is wrong: call %d of %d %s%s%s%s",
+                          "its result while it was timed is wrong: call %d of %d %s%s%s%s",
                           call + 1, process->calls.count, why, hard ? " (there was " : "",
                           hard ? hard : "", hard ? ")" : "");
     return heed_fail(HEED_ERR_UNSUPPORTED, "%s", process->outcome.text);

@@ -318,7 +318,7 @@ heed_status lab_bench_rivals_open(lab_bench *bench, lab_error *error)
     lab_found *found;
     size_t count;
     if (bench->rival_names ? strcmp(bench->rival_names, "none") == 0 : bench->own != NULL)
-        return HEED_OK; /* who brings a kernel along wants to know of that one */
+        return HEED_OK; /* a caller with a kernel of its own asks about that one */
     if (lab_peers_find(&found, &count) != HEED_OK)
         return lab_fail(error, HEED_ERR_NO_MEMORY, "not enough memory to look for rivals");
     heed_status status = bench->rival_names ? open_listed(bench, found, count, error)

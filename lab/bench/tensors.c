@@ -47,8 +47,9 @@ static size_t copy_bytes(const heed_problem *problem)
     return bytes;
 }
 
-/* Where the values of a tensor lie, in their order. Keys in pages are a pool of pages, whoever has
- * them, so that pages that several share have one value, and a rival can be given the pool. */
+/* Where the values of a tensor lie, in their order. Keys in pages are a pool of pages, of whatever
+ * batch elements, so that pages that several share have one value, and a rival can be given the
+ * pool. */
 static lab_view values_view(const heed_problem *problem, lab_role role)
 {
     lab_view view = lab_view_of(problem, role);

@@ -20,7 +20,7 @@ typedef struct lab_bench_source {
  * addresses. */
 typedef struct lab_bench_tensors {
     heed_problem problem;  /* normalized */
-    heed_context *context; /* whose device it is */
+    heed_context *context; /* of the device */
     int64_t copies;
     uint64_t seed;
     void **data;               /* [copies][LAB_ROLES], on the device; NULL: it has none */
@@ -44,8 +44,8 @@ void lab_bench_tensors_free(lab_bench_tensors *tensors);
 heed_buffers lab_bench_tensors_buffers(const lab_bench_tensors *tensors, int64_t call);
 heed_buffers lab_bench_tensors_inputs(const lab_bench_tensors *tensors);
 
-/* lab_bench_tensors_poison() fills every O with NaNs: what is not written afterwards cannot be
- * right. Returns as heed_device_upload() does. */
+/* lab_bench_tensors_poison() fills every O with NaNs: an element that is not written afterwards
+ * cannot be right. Returns as heed_device_upload() does. */
 heed_status lab_bench_tensors_poison(const lab_bench_tensors *tensors);
 
 /* lab_bench_tensors_dense() returns a dense copy of one tensor, [batch, seq, heads, dim], which the

@@ -126,14 +126,14 @@ static void stop(void *data)
     lab_bench_process_close(&worker->process);
 }
 
-lab_bench_guest lab_bench_worker_guest(lab_bench_worker *worker)
+lab_bench_contender lab_bench_worker_contender(lab_bench_worker *worker)
 {
-    return (lab_bench_guest){ .data = worker,
-                              .name = worker->name,
-                              .start = start,
-                              .side = { block, renew, worker },
-                              .stop = stop,
-                              .error = error };
+    return (lab_bench_contender){ .data = worker,
+                                  .name = worker->name,
+                                  .start = start,
+                                  .side = { block, renew, worker },
+                                  .stop = stop,
+                                  .error = error };
 }
 
 lab_record_verdict lab_bench_worker_fault(const lab_bench_worker *worker)

@@ -33,10 +33,11 @@ bool lab_bench_worker_open(lab_bench_worker *worker, const heed_problem *problem
 /* lab_bench_worker_candidate() returns @worker as the gates take it; it must outlive that. */
 lab_bench_candidate lab_bench_worker_candidate(lab_bench_worker *worker);
 
-/* lab_bench_worker_guest() returns @worker, of which name, source and limits are set, as a guest of
- * a pair. A failure of its functions is explained by worker->process.outcome, and heed_message().
+/* lab_bench_worker_contender() returns @worker, of which name, source and limits are set, as a
+ * contender of a pair. A failure of its functions is explained by worker->process.outcome, and
+ * heed_message().
  */
-lab_bench_guest lab_bench_worker_guest(lab_bench_worker *worker);
+lab_bench_contender lab_bench_worker_contender(lab_bench_worker *worker);
 
 /* lab_bench_worker_fault() returns what the source itself is to blame for, of what came of it last:
  * that it was wrong, broke a rule, or did not do what it had done before. LAB_RECORD_OK: nothing,

@@ -24,8 +24,8 @@ static void use_worker(lab_rerun *it, const lab_rerun_place *place)
     }
     it->worker.beside = beside;
     it->worker.forgiven = !beside;
-    it->own = lab_bench_worker_guest(&it->worker);
-    it->guest = &it->own;
+    it->own = lab_bench_worker_contender(&it->worker);
+    it->contender = &it->own;
 }
 
 /* ---- A CUDA source ---- */
@@ -65,11 +65,11 @@ static heed_status use_maker(lab_rerun *it, const lab_rerun_place *place, lab_re
         it->maker = &it->rebuilt.maker;
     else
         snprintf(it->why, sizeof it->why, "%.300s", it->rebuilt.why);
-    it->own = (lab_bench_guest){ .data = it,
-                                 .name = it->name,
-                                 .start = start,
-                                 .side = lab_bench_engine_side(&it->engine),
-                                 .stop = stop };
+    it->own = (lab_bench_contender){ .data = it,
+                                     .name = it->name,
+                                     .start = start,
+                                     .side = lab_bench_engine_side(&it->engine),
+                                     .stop = stop };
     return HEED_OK;
 }
 

@@ -4,7 +4,7 @@
  *     lab_rerun leader;
  *     lab_rerun_open(&leader, &place, record, trial, name, &problem, &error);
  *     if (*leader.why)                       it cannot be run here, for that reason
- *     pair.guest = leader.guest; pair.maker = leader.maker;
+ *     pair.contender = leader.contender; pair.maker = leader.maker;
  *     lab_rerun_close(&leader);
  *
  * A C source runs in a sandbox, in a process of its own, and asking that takes time beside
@@ -36,10 +36,11 @@ typedef struct lab_rerun {
     heed_problem problem;
     char *source; /* NULL: it has none */
     char why[LAB_REBUILD_WHY_SIZE];
-    const lab_bench_guest *guest; /* in the place of B of a pair; NULL: see maker */
-    const lab_bench_maker *maker; /* likewise */
+    const lab_bench_contender *contender; /* in place of B of a pair; NULL: see maker */
+    const lab_bench_maker *maker;         /* likewise */
     lab_bench_worker worker;
-    lab_bench_guest own; /* whichever it is, for who has no pair: by replays as the place says */
+    lab_bench_contender
+        own; /* whichever it is, for who has no pair: by replays as the place says */
     lab_bench bench;
     lab_rebuild_library library;
     char *launch;

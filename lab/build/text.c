@@ -197,7 +197,7 @@ char *lab_build_kernel(const lab_record_library *sources, const heed_problem *pr
     }
     char *program = program_of(problem);
     if (program && !is_same_launch(sources, program, &changed)) {
-        snprintf(why, size, "what kernels are launched with has changed since (%s)", changed);
+        snprintf(why, size, "the interface of launches has changed since (%s)", changed);
         free(program);
         return NULL;
     }

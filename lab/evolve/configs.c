@@ -28,7 +28,7 @@ static heed_status rank_plan(lab_evolve *run, size_t number)
 {
     lab_session_name name;
     lab_session_name_set(&name, run->sweep.shapes[number].usual);
-    snprintf(name.thought, sizeof name.thought, "what heed plans");
+    snprintf(name.thought, sizeof name.thought, "heed's plan");
     return *name.whole ? lab_sweep_confirm(&run->sweep, &name, number, PLAN_ATTEMPT, &run->gates)
                        : HEED_OK;
 }
@@ -39,7 +39,7 @@ heed_status lab_evolve_rank_plans(lab_evolve *run)
     int64_t start = heed_clock_ns();
     size_t count = run->sweep.problems.count;
     heed_status status = HEED_OK;
-    lab_progress progress = lab_progress_start(sink, "what heed plans", count);
+    lab_progress progress = lab_progress_start(sink, "heed's plans", count);
     for (size_t i = 0; i < count && status == HEED_OK && !lab_interrupted(sink); i++) {
         lab_progress_step(&progress, i, run->sweep.shapes[i].spec);
         status = rank_plan(run, i);
@@ -53,7 +53,7 @@ heed_status lab_evolve_rank_plans(lab_evolve *run)
 /* ---- A config as a challenger ---- */
 
 typedef struct config {
-    lab_sweep_player player; /* first: the guest's data */
+    lab_sweep_player player; /* first: the contender's data */
     lab_evolve *run;
     lab_session_name name;
     int64_t point;
@@ -74,7 +74,7 @@ static void open_config(config *it, lab_evolve *run, const lab_individual *one)
 
 static lab_challenger challenger_of(config *it, const lab_individual *one)
 {
-    return (lab_challenger){ .guest = lab_sweep_guest(&it->player),
+    return (lab_challenger){ .contender = lab_sweep_contender(&it->player),
                              .number = one->id,
                              .trial = trial_of };
 }
@@ -102,7 +102,7 @@ static heed_status succeeds(void *data, const lab_individual *challenger,
     open_config(&b, run, champion);
     open_config(&a, run, challenger);
     const lab_challenger one = challenger_of(&a, challenger);
-    const lab_bench_guest other = lab_sweep_guest(&b.player);
+    const lab_bench_contender other = lab_sweep_contender(&b.player);
     lab_evolve_contest contest = {
         .run = run, .challenger = &one, .gates = pass_gates, .data = &a
     };

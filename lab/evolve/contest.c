@@ -10,22 +10,23 @@ static heed_status play(void *data, size_t index, const lab_duel_options *option
     const lab_challenged *leader = &it->leaders[index];
     /* Beside a kernel of this process both go by the clock. */
     if (it->challenger->worker)
-        it->challenger->worker->process.by_clock = leader->guest.side.fn == lab_bench_engine_block;
-    return lab_sweep_play(&it->run->sweep, leader->shape, &it->challenger->guest, &leader->guest,
-                          options, duel);
+        it->challenger->worker->process.by_clock = leader->contender.side.fn ==
+                                                   lab_bench_engine_block;
+    return lab_sweep_play(&it->run->sweep, leader->shape, &it->challenger->contender,
+                          &leader->contender, options, duel);
 }
 
 static lab_record_trial trial_of(void *data, size_t index, int round)
 {
     const lab_evolve_contest *it = data;
-    return it->challenger->trial(it->challenger->guest.data, it->leaders[index].shape,
+    return it->challenger->trial(it->challenger->contender.data, it->leaders[index].shape,
                                  it->attempt + round);
 }
 
 static const char *leader_of(void *data, size_t index)
 {
     const lab_evolve_contest *it = data;
-    return it->leaders[index].guest.name;
+    return it->leaders[index].contender.name;
 }
 
 heed_status lab_evolve_contest_run(lab_evolve_contest *it, bool *yes)
@@ -55,16 +56,16 @@ heed_status lab_evolve_contest_run(lab_evolve_contest *it, bool *yes)
     if (*result.reason)
         snprintf(run->last, sizeof run->last, "%s", result.reason);
     if (status != HEED_OK && !*trouble->text && !lab_interrupted(run->sweep.sink))
-        lab_fail(trouble, status, "%s: %.200s", it->challenger->guest.name, heed_message());
+        lab_fail(trouble, status, "%s: %.200s", it->challenger->contender.name, heed_message());
     return status;
 }
 
-heed_status lab_evolve_contest_champion(lab_evolve_contest *it, const lab_bench_guest *champion,
+heed_status lab_evolve_contest_champion(lab_evolve_contest *it, const lab_bench_contender *champion,
                                         bool *yes)
 {
     it->attempt = 1;
     it->count = it->run->sweep.problems.count;
     for (size_t i = 0; i < it->count; i++)
-        it->leaders[i] = (lab_challenged){ .shape = i, .guest = *champion };
+        it->leaders[i] = (lab_challenged){ .shape = i, .contender = *champion };
     return lab_evolve_contest_run(it, yes);
 }

@@ -14,7 +14,7 @@
  *
  * Every answer that evolution gets is on the board before it goes on. Its steps follow from its
  * seed and the answers; so an interrupted run is resumed by doing it again, with the answers of the
- * board in the place of those of the device.
+ * board in place of those of the device.
  */
 #ifndef LAB_EVOLVE_H
 #define LAB_EVOLVE_H
@@ -45,8 +45,8 @@ typedef struct lab_evolve {
     int64_t refuted;    /* challengers that won, and that a gate then refused */
     int64_t leads;      /* problems of the board that the champion leads now */
     bool ranked;        /* the champion had passed all gates when it won its challenge */
-    lab_proven proven;  /* what the gates say of the champion */
-    char last[128];     /* what became of the newest challenge */
+    lab_proven proven;  /* the verdict of the gates on the champion */
+    char last[128];     /* the outcome of the newest challenge */
 } lab_evolve;
 
 /* lab_evolve_begin() finds what heed plans for the problems; the seconds run from now on. */
@@ -72,19 +72,19 @@ heed_status lab_evolve_rank_plans(lab_evolve *run);
 
 /* A kernel that challenges others. */
 typedef struct lab_challenger {
-    lab_bench_guest guest;
+    lab_bench_contender contender;
     const char *source;       /* its text; NULL: it is a config, whose name is all of it */
     int64_t number;           /* for seeds */
     lab_bench_worker *worker; /* that it runs in; NULL: it runs in this process */
 
-    /* Its trials on the board, without their outcomes; the data are those of the guest. */
+    /* Its trials on the board, without their outcomes; the data are those of the contender. */
     lab_record_trial (*trial)(void *data, size_t shape, int attempt);
 } lab_challenger;
 
 /* The kernel that it meets on one problem. */
 typedef struct lab_challenged {
     size_t shape;
-    lab_bench_guest guest;
+    lab_bench_contender contender;
 } lab_challenged;
 
 /* contest.c: a lab_challenge, by the same words. */
@@ -105,7 +105,7 @@ typedef struct lab_evolve_contest {
  * lab_evolve_contest_champion() does so for a challenger that meets @champion on all problems,
  * within the evolution. */
 heed_status lab_evolve_contest_run(lab_evolve_contest *it, bool *yes);
-heed_status lab_evolve_contest_champion(lab_evolve_contest *it, const lab_bench_guest *champion,
+heed_status lab_evolve_contest_champion(lab_evolve_contest *it, const lab_bench_contender *champion,
                                         bool *yes);
 
 /* lead.c: lab_evolve_lead() lets the champion, which has passed all gates, meet the leaders of the

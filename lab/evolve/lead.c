@@ -42,21 +42,22 @@ static const lab_sweep_shape *shape_of(const board_leader *leader)
 
 /* ---- A leader that takes turns ---- */
 
-static lab_bench_guest guest_of(board_leader *leader)
+static lab_bench_contender contender_of(board_leader *leader)
 {
     if (leader->rerun)
         return leader->rerun->own;
     leader->player.sweep = &leader->all->run->sweep;
     memcpy(leader->player.name, leader->found.name, sizeof leader->player.name);
-    return lab_sweep_guest(&leader->player);
+    return lab_sweep_contender(&leader->player);
 }
 
 /* Notes what it was found to do when it was met. */
 static void note_fault(board_leader *leader)
 {
     lead_run *it = leader->all;
-    const lab_bench_worker *worker = leader->rerun && leader->rerun->guest ? &leader->rerun->worker
-                                                                           : NULL;
+    const lab_bench_worker *worker = leader->rerun && leader->rerun->contender
+                                         ? &leader->rerun->worker
+                                         : NULL;
     if (!worker || it->fault != LAB_RECORD_OK)
         return;
     it->fault = lab_bench_worker_fault(worker);
@@ -85,7 +86,7 @@ static heed_status take_lead(void *data, size_t index, const lab_comparison *fre
     if (shape->verdict && strcmp(shape->verdict, lab_compared_name(LAB_SLOWER)) == 0) {
         lab_say(it->run->sweep.sink, LAB_MESSAGE,
                 "%s: %s does not become leader: it is slower than heed's plan, %s", shape->spec,
-                it->challenger->guest.name, shape->usual);
+                it->challenger->contender.name, shape->usual);
         return HEED_OK;
     }
     it->run->leads++;
@@ -114,7 +115,7 @@ static heed_status is_itself(const lead_run *it, const lab_leader *leader, bool 
     const lab_challenger *one = it->challenger;
     char *source = NULL;
     heed_status status = HEED_OK;
-    *yes = strcmp(leader->name, one->guest.name) == 0;
+    *yes = strcmp(leader->name, one->contender.name) == 0;
     if (!*yes || !one->source)
         return HEED_OK;
     status = lab_record_source(it->run->session.record, leader->trial, &source,
@@ -148,7 +149,7 @@ static heed_status find(board_leader *leader)
         if (!itself && (ranked[i].promoted || ranked[i].run != run->session.run || planned))
             *found = ranked[i];
     }
-    if (!found->trial && strcmp(shape->usual, leader->all->challenger->guest.name) != 0)
+    if (!found->trial && strcmp(shape->usual, leader->all->challenger->contender.name) != 0)
         snprintf(found->name, sizeof found->name, "%s", shape->usual);
     return status;
 }
@@ -175,10 +176,10 @@ static heed_status try_source(board_leader *leader, char why[LAB_REBUILD_WHY_SIZ
     snprintf(why, LAB_REBUILD_WHY_SIZE, "%s", leader->rerun->why);
     if (*why)
         return HEED_OK;
-    const lab_bench_guest guest = leader->rerun->own;
-    if (guest.start(guest.data, &sweep->shapes[leader->shape].tensors, &seconds) != HEED_OK)
+    const lab_bench_contender contender = leader->rerun->own;
+    if (contender.start(contender.data, &sweep->shapes[leader->shape].tensors, &seconds) != HEED_OK)
         snprintf(why, LAB_REBUILD_WHY_SIZE, "%.300s", heed_message());
-    guest.stop(guest.data);
+    contender.stop(contender.data);
     note_fault(leader);
     return HEED_OK;
 }
@@ -240,7 +241,7 @@ static heed_status meet_leaders(lead_run *it, bool *again)
         board_leader *leader = &it->leaders[it->count];
         *leader = (board_leader){ .all = it, .shape = i };
         if (find_leader(leader, &status))
-            contest.leaders[it->count++] = (lab_challenged){ i, guest_of(leader) };
+            contest.leaders[it->count++] = (lab_challenged){ i, contender_of(leader) };
     }
     contest.count = it->count;
     /* With several problems two wins are needed, even if only one of them has a leader to meet. */

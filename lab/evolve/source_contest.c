@@ -7,7 +7,7 @@
 
 #include "lab/evolve/sources.h"
 
-/* ---- A source as a guest ---- */
+/* ---- A source as a contender ---- */
 
 static size_t number_of(const lab_sweep *sweep, const lab_bench_tensors *tensors)
 {
@@ -37,13 +37,13 @@ static void stop(void *data)
     lab_bench_process_leave(&desk->worker.process);
 }
 
-static lab_bench_guest guest_of(lab_desk *desk)
+static lab_bench_contender contender_of(lab_desk *desk)
 {
-    return (lab_bench_guest){ .data = desk,
-                              .name = desk->kernel->name,
-                              .start = start,
-                              .side = lab_bench_process_side(&desk->worker.process),
-                              .stop = stop };
+    return (lab_bench_contender){ .data = desk,
+                                  .name = desk->kernel->name,
+                                  .start = start,
+                                  .side = lab_bench_process_side(&desk->worker.process),
+                                  .stop = stop };
 }
 
 static lab_record_trial trial_of(void *data, size_t shape, int attempt)
@@ -56,7 +56,7 @@ static lab_record_trial trial_of(void *data, size_t shape, int attempt)
 
 static lab_challenger challenger_of(lab_desk *desk)
 {
-    return (lab_challenger){ .guest = guest_of(desk),
+    return (lab_challenger){ .contender = contender_of(desk),
                              .source = desk->kernel->source,
                              .number = desk->kernel - desk->all->kernels,
                              .worker = &desk->worker,
@@ -116,7 +116,7 @@ static heed_status hold(lab_desk *a, lab_desk *b, bool *yes)
     lab_evolve *run = a->all->run;
     const heed_problem *first = &run->sweep.shapes[0].source.problem;
     const lab_challenger challenger = challenger_of(a);
-    const lab_bench_guest champion = guest_of(b);
+    const lab_bench_contender champion = contender_of(b);
     lab_evolve_contest contest = {
         .run = run, .challenger = &challenger, .gates = gates_again, .proved = true, .data = a
     };
@@ -163,10 +163,10 @@ static heed_status meet_plan(lab_sources *all, lab_desk *desk, size_t index)
 {
     lab_evolve *run = all->run;
     const lab_duel_options options = { .seconds = run->duel, .seed = run->session.seed + index };
-    const lab_bench_guest guest = guest_of(desk);
+    const lab_bench_contender contender = contender_of(desk);
     lab_duel duel;
     desk->worker.process.by_clock = true;
-    heed_status status = lab_sweep_meet_usual(&run->sweep, index, &guest, &options, &duel);
+    heed_status status = lab_sweep_meet_usual(&run->sweep, index, &contender, &options, &duel);
     lab_duel_free(&duel);
     if (status != HEED_OK) {
         lab_desk_add_fault(desk, index);

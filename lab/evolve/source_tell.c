@@ -1,5 +1,5 @@
 /*
- * source_tell.c - what a proposer is told of a run
+ * source_tell.c - the requests to a proposer
  */
 #include <math.h>
 #include <stdlib.h>

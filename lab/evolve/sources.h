@@ -30,7 +30,7 @@ typedef struct lab_sources_kernel {
     char *name;
     char *source;
     char *thought;
-    char *log; /* what a compiler or a gate said; NULL: nothing */
+    char *log; /* of a compiler or a gate; NULL: none */
     char hash[LAB_RECORD_HASH_SIZE];
     char parent[LAB_RECORD_HASH_SIZE]; /* "": none */
     lab_record_verdict verdict;
@@ -39,7 +39,7 @@ typedef struct lab_sources_kernel {
     double score;   /* mean of the logarithms of seconds; INFINITY unless all is well */
     bool inspected; /* its machine code was looked at: ... */
     lab_point_facts point_facts; /* ... the worst that was found, over all kinds of problems */
-    unsigned findings;           /* what binds it, see lab/search/guide.h */
+    unsigned findings;           /* its limits, see lab/search/guide.h */
 } lab_sources_kernel;
 
 typedef struct lab_sources {
@@ -103,7 +103,7 @@ typedef struct lab_desk {
     double samples[LAB_DESK_SAMPLES]; /* of the problem that was timed last */
     size_t sample_count;
     char started[LAB_RECORD_TIME_SIZE];
-    lab_desk_gates gates; /* what they said on it */
+    lab_desk_gates gates; /* their verdict on it */
 } lab_desk;
 
 /* lab_desk_new() returns a desk of kernel @number, which may meet kernel @beside; NULL: no memory.

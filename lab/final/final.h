@@ -1,5 +1,5 @@
 /*
- * final.h - what searches came to: every trial of a board with all that is known of it, the
+ * final.h - the results of searches: every trial of a board with all that is known of it, the
  * searches among them, and how far their kernels are from the limits of their devices
  *
  *     lab_final_board board = { .count = 0 };

@@ -1,6 +1,6 @@
 /*
- * search.c - the searches that a board has: what each began with, what it ended with, and the
- * challenges between
+ * search.c - the searches that a board has: their first and last kernels, and the challenges
+ * between
  */
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +87,7 @@ static bool is_faster(const lab_final_search *it, const lab_final_trial *trial,
  * search begins with: plans are timed before it, by attempts of other numbers. */
 static bool fill(lab_final_search *it, int64_t run)
 {
-    const lab_final_trial *title = NULL, *fastest = NULL;
+    const lab_final_trial *promoted = NULL, *fastest = NULL;
     bool good = true;
     for (size_t i = 0; i < it->trial_count && good; i++) {
         const lab_final_trial *trial = &it->trials[i];
@@ -96,7 +96,7 @@ static bool fill(lab_final_search *it, int64_t run)
         if (!it->first && trial->attempt == 0 && is_right(trial) && trial->row.seconds > 0)
             it->first = trial;
         if (trial->row.promoted && is_right(trial))
-            title = trial;
+            promoted = trial;
         if (trial->verb && is_faster(it, trial, fastest))
             fastest = trial;
         it->kernels += trial->attempt == 0;
@@ -105,7 +105,7 @@ static bool fill(lab_final_search *it, int64_t run)
             good = add_step(it, trial);
     }
     it->champion = it->step_count > 0 ? it->steps[it->step_count - 1]
-                   : title            ? title
+                   : promoted         ? promoted
                    : fastest          ? fastest
                                       : it->first;
     return good;

@@ -1,11 +1,11 @@
 /*
- * board.c - what was measured of a champion, as facts of a trial of the board
+ * board.c - the measured facts about a champion, as facts of a trial of the board
  *
  *     counter NAME               the figure
  *     ablation NAME              time with it over time without; and the same with " low", " high"
  *     counters unknown, ablations unknown   why
  *     insight seconds            that it took
- *     binds                      what it says, for readers
+ *     binds                      its limits in words, for readers
  */
 #include <math.h>
 #include <stdio.h>

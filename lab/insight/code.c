@@ -42,8 +42,8 @@ static lab_code_facts facts_of(const lab_code_row *row, const lab_code_subject *
     return facts;
 }
 
-/* How many blocks a multiprocessor holds, and what is wrong with the kernel. @launched: what
- * @subject says of a launch is said of this one of its kernels. */
+/* How many blocks a multiprocessor holds, and what is wrong with the kernel. @launched: the
+ * launch that @subject describes is one of this kernel. */
 static void judge(lab_code_row *row, const lab_code_subject *subject, bool launched)
 {
     heed_gpu gpu;

@@ -30,7 +30,7 @@ typedef struct lab_code_row {
     int resident;      /* blocks per multiprocessor; -1: unknown */
     int warps;         /* per multiprocessor then */
     int warps_max;     /* that it could hold */
-    const char *limit; /* what keeps it from holding more blocks */
+    const char *limit; /* the resource that limits the blocks */
     lab_code_finding findings[LAB_CODE_FINDINGS_MAX];
     size_t finding_count;
 } lab_code_row;
@@ -65,11 +65,11 @@ typedef struct lab_code_subject {
     size_t size;
     const char *log;      /* of the assembler, or NULL */
     const char *entry;    /* the kernel that the facts below are for; NULL: all in the file */
-    int threads;          /* per block; 0: what the code says */
-    lab_sass_shape shape; /* of a block; zeros: what the code says */
+    int threads;          /* per block; 0: as the code says */
+    lab_sass_shape shape; /* of a block; zeros: as the code says */
     int64_t dynamic;
     int64_t blocks;       /* of the grid; 0: unknown */
-    bool opts_in;         /* whoever launches it asks for the shared memory that it needs */
+    bool opts_in;         /* its launch asks for the shared memory that it needs */
     bool wants_tensor;    /* its problem is one for tensor cores */
     bool declares_shared; /* its source declares shared memory */
 } lab_code_subject;

@@ -170,8 +170,7 @@ static void take_effects(const lab_ablate_subject *subject, lab_insight *it)
 static bool can_ablate(const lab_insight_question *question, double left, lab_insight *it)
 {
     if (question->foreign) {
-        snprintf(it->effects_why, sizeof it->effects_why,
-                 "a user's source has no builds that are worse on purpose");
+        snprintf(it->effects_why, sizeof it->effects_why, "a user's source has no degraded builds");
         return false;
     }
     double pair = fmax(CALLS_OF_PAIR * question->seconds, PAIR_MIN);

@@ -1,8 +1,8 @@
 /*
- * insight.h - what is measured of a kernel for the guide of a search, in bounded time
+ * insight.h - facts about a kernel for the guide of a search, measured in bounded time
  *
- * counters of its hardware (ncu.h), effects of making it worse (lab/ablate) -> clues, and what
- * they say (lab/search/clues.h) -> the guide, proposers, the board, reports
+ * counters of the hardware (ncu.h), effects of ablations (lab/ablate) -> clues, and their words
+ * (lab/search/clues.h) -> the guide, proposers, the board, reports
  *
  * A fact that cannot be found out, for want of time, rights or a tool, is unknown with a reason,
  * and no failure: a search goes on without it.
@@ -20,7 +20,7 @@
 /* How much is to be found out. */
 typedef enum lab_insight_mode {
     LAB_INSIGHT_NONE,
-    LAB_INSIGHT_STATIC, /* what machine code says */
+    LAB_INSIGHT_STATIC, /* facts of its machine code */
     LAB_INSIGHT_MEASURED
 } lab_insight_mode;
 
@@ -52,9 +52,9 @@ typedef struct lab_insight_question {
     heed_context *context;
     const heed_problem *problem; /* normalized */
     const char *kernel;          /* and config; or the name of a source */
-    const heed_cubin *code;      /* what a source became; NULL: it is heed's own kernel */
+    const heed_cubin *code;      /* of a source, compiled; NULL: it is heed's own kernel */
     const char *launch;          /* how that is launched, in words; NULL: a source in C */
-    bool foreign;                /* a user's source: no builds of it are worse on purpose */
+    bool foreign;                /* a user's source: there are no ablations of it */
     double seconds;              /* of a call */
     bool cold;
     int threads; /* of the host, for references */
@@ -91,7 +91,7 @@ typedef struct lab_insight_course {
     lab_insight_mode mode;
     double budget, spent; /* seconds */
     int64_t of;           /* number of the champion that was measured last */
-    unsigned shared;      /* what was found of it, as far as that is a good guess for others */
+    unsigned shared;      /* the findings about it that are a good guess for others */
 } lab_insight_course;
 
 /* lab_insight_follow() answers the question for the champion, by the board or by measuring, and

@@ -12,14 +12,14 @@ typedef struct lab_ncu_question {
     const char *ncu;    /* its file */
     const char *device; /* as it was asked for: "cuda:1", or "auto" where that is CUDA's */
     const char *kernel; /* and its config */
-    const char *source; /* file in the place of its own; NULL: none */
-    const char *code;   /* file of compiled code in the place of any kernel; NULL: none */
+    const char *source; /* file in place of its own; NULL: none */
+    const char *code;   /* file of compiled code in place of any kernel; NULL: none */
     const char *launch; /* how that is launched, in words (lab/trial/launch.h) */
     const char *spec;
     int arch;               /* compute capability of the device, 10 * major + minor */
     bool keep_caches;       /* else they are emptied before each pass */
     double seconds;         /* that it may take, all attempts together */
-    const lab_metric *only; /* what alone is to be counted, only_count of them; NULL: everything */
+    const lab_metric *only; /* the only ones to be counted, only_count of them; NULL: all */
     size_t only_count;
     const lab_sink *sink; /* of Ctrl-C; NULL: none */
 } lab_ncu_question;

@@ -74,7 +74,7 @@ bool lab_ablate_declared(const char *text, const char *name)
 
 /* Values of knobs, by letters, as names of configs have them; "s/2" is half of what is there. */
 static const struct {
-    const char *kernel; /* what its name ends with */
+    const char *kernel; /* the end of its name */
     const char *name;
     const char *changes[4];
 } configs[] = {
@@ -143,7 +143,7 @@ bool lab_ablate_config(const char *kernel, const char *name, size_t index,
 /* ---- Ablations that a kernel cannot have ---- */
 
 static const struct {
-    const char *kernel; /* what its name ends with; "" for any */
+    const char *kernel; /* the end of its name; "" for any */
     const char *name;
     const char *why;
 } reasons[] = {

@@ -1,5 +1,5 @@
 /*
- * cubin.c - what a compiled kernel takes, read from the machine code's own file
+ * cubin.c - the resource usage of a compiled kernel, read from the machine code's own file
  *
  * ELF is in the System V ABI; NVIDIA does not document the rest, so what is relied on here is
  * checked against the assembler's own report by tests/lab/inspect/test_cubin.c, for every

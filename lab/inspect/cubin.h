@@ -1,5 +1,5 @@
 /*
- * cubin.h - what a compiled kernel takes, read from the machine code's own file
+ * cubin.h - the resource usage of a compiled kernel, read from the machine code's own file
  *
  * A cubin is an ELF file. Its sections have a kernel's needs: registers, stack and limits
  * in .nv.info, shared memory and parameters in the sizes of .nv.shared and .nv.constant0. No tool

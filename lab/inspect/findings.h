@@ -38,7 +38,7 @@ typedef struct lab_code_facts {
     int resident;         /* blocks that a multiprocessor holds; -1: unknown */
     int warps;            /* and their warps */
     int warps_max;        /* that it could hold */
-    const char *limit;    /* what keeps it from holding more blocks; NULL: unknown */
+    const char *limit;    /* the resource that limits the blocks; NULL: unknown */
     int multiprocessors;  /* of the device; 0: unknown */
     bool opts_in;         /* its launch asks for more than 48 KB where it needs them */
     bool declares_shared; /* its source declares shared memory */
@@ -52,7 +52,7 @@ typedef struct lab_code_finding {
     double figure;      /* how much, in ... */
     const char *unit;   /* ... "bytes", "ways", ... */
     double limit;       /* that it passes; 0: there is none to name */
-    const char *advice; /* what to do about it */
+    const char *advice; /* the remedy */
     char fact[200];     /* in words, with the figure */
 } lab_code_finding;
 

@@ -18,7 +18,7 @@
 /* Counters of several passes do not fit to each other exactly, so a share may be a little more than
  * the whole. */
 #define PERCENT_MAX 200
-#define VALUE_MAX 9007199254740992.0 /* 2^53: what a double counts exactly */
+#define VALUE_MAX 9007199254740992.0 /* 2^53: a double counts exactly up to it */
 
 /* -------------------------------------------------------------------------- */
 /* Cells                                                                      */

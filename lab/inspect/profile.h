@@ -77,7 +77,7 @@ typedef struct lab_metric_row {
     const char *title;
     lab_unit unit;
     int arch;
-    const char *names; /* what ncu may call it, '|' between them */
+    const char *names; /* ncu's names for it, '|' between them */
 } lab_metric_row;
 
 typedef struct lab_stall_row {
@@ -89,7 +89,7 @@ typedef struct lab_stall_row {
 /* profile_metrics.c: the tables. */
 const lab_metric_row *lab_metric_of(lab_metric id);
 const lab_stall_row *lab_stall_of(size_t index);                      /* below LAB_STALLS */
-void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE]); /* what ncu calls it */
+void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE]); /* ncu's name for it */
 
 /* -------------------------------------------------------------------------- */
 /* profile_metrics.c: the question                                            */
@@ -141,7 +141,7 @@ heed_status lab_profile_read(lab_profile *profile, const char *text, size_t *lau
 
 /* Why there is no answer. */
 typedef struct lab_profile_trouble {
-    const char *phrase; /* what ncu says */
+    const char *phrase; /* in ncu's output */
     const char *reason;
     const char *fix;
 } lab_profile_trouble;

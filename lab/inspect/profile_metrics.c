@@ -1,5 +1,5 @@
 /*
- * profile_metrics.c - what ncu is asked for, and what it turns out not to know
+ * profile_metrics.c - the metrics that ncu is asked for, and those that it turns out not to know
  */
 #include <stdio.h>
 #include <string.h>

@@ -45,8 +45,8 @@ const char *lab_roof_name(lab_roof unit);
 /* The best that a device can do. Zero: not known, and then that roof is left out. */
 typedef struct lab_ceilings {
     char device[LAB_CEILINGS_TEXT];    /* its name, such as "NVIDIA H200" */
-    char features[LAB_CEILINGS_TEXT];  /* what else the figures depend on: architecture, driver,
-                                          threads */
+    char features[LAB_CEILINGS_TEXT];  /* that the figures depend on as well: architecture,
+                                          driver, threads */
     bool measured;                     /* or by the data sheet */
     int64_t time;                      /* of the measurement, seconds since 1970 */
     double matrix[HEED_TYPE_COUNT];    /* by heed_type: operations per second */

@@ -32,27 +32,45 @@ static uint64_t hash_of(const char *text, size_t size, uint64_t hash)
 }
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* The figures, by the name of their line. */
+/* The figures, by the name of their line; with one per element type, its name follows a point. */
 static const struct {
     const char *name;
     size_t offset;
+    size_t count;
 } fields[] = {
-    { "matrix.f32", offsetof(lab_ceilings, matrix[HEED_F32]) },
-    { "matrix.f16", offsetof(lab_ceilings, matrix[HEED_F16]) },
-    { "matrix.bf16", offsetof(lab_ceilings, matrix[HEED_BF16]) },
-    { "sustained.f32", offsetof(lab_ceilings, sustained[HEED_F32]) },
-    { "sustained.f16", offsetof(lab_ceilings, sustained[HEED_F16]) },
-    { "sustained.bf16", offsetof(lab_ceilings, sustained[HEED_BF16]) },
-    { "exp", offsetof(lab_ceilings, exp) },
-    { "fma", offsetof(lab_ceilings, fma) },
-    { "read", offsetof(lab_ceilings, read) },
-    { "copy", offsetof(lab_ceilings, copy) },
-    { "memory", offsetof(lab_ceilings, memory) },
-    { "cache", offsetof(lab_ceilings, cache) },
-    { "cache-bytes", offsetof(lab_ceilings, cache_bytes) },
-    { "launch", offsetof(lab_ceilings, launch) },
+    { "matrix", offsetof(lab_ceilings, matrix), HEED_TYPE_COUNT },
+    { "sustained", offsetof(lab_ceilings, sustained), HEED_TYPE_COUNT },
+    { "exp", offsetof(lab_ceilings, exp), 1 },
+    { "fma", offsetof(lab_ceilings, fma), 1 },
+    { "read", offsetof(lab_ceilings, read), 1 },
+    { "copy", offsetof(lab_ceilings, copy), 1 },
+    { "memory", offsetof(lab_ceilings, memory), 1 },
+    { "cache", offsetof(lab_ceilings, cache), 1 },
+    { "cache-bytes", offsetof(lab_ceilings, cache_bytes), 1 },
+    { "launch", offsetof(lab_ceilings, launch), 1 },
 };
 #define FIELDS (sizeof fields / sizeof *fields)
+
+/* One line of the file. */
+typedef struct figure {
+    char name[24];
+    size_t offset;
+} figure;
+
+/* Figure number @index, counted over all fields; false past the last one. */
+static bool figure_at(size_t index, figure *it)
+{
+    size_t i = 0;
+    for (; i < FIELDS && index >= fields[i].count; i++)
+        index -= fields[i].count;
+    if (i == FIELDS)
+        return false;
+    const bool typed = fields[i].count > 1;
+    snprintf(it->name, sizeof it->name, "%s%s%s", fields[i].name, typed ? "." : "",
+             typed ? heed_type_name((heed_type)index) : "");
+    it->offset = fields[i].offset + index * sizeof(double);
+    return true;
+}
 
 /* -------------------------------------------------------------------------- */
 /* Where it is                                                                */
@@ -77,9 +95,10 @@ static size_t print(const lab_ceilings *ceilings, char text[FILE_MAX])
     const char *base = (const char *)ceilings;
     int size = snprintf(text, FILE_MAX, HEAD "device %s\nfeatures %s\ntime %" PRId64 "\n",
                         ceilings->device, ceilings->features, ceilings->time);
-    for (size_t i = 0; i < FIELDS; i++)
-        size += snprintf(text + size, FILE_MAX - (size_t)size, "%s %.9g\n", fields[i].name,
-                         *(const double *)(const void *)(base + fields[i].offset));
+    figure it;
+    for (size_t i = 0; figure_at(i, &it); i++)
+        size += snprintf(text + size, FILE_MAX - (size_t)size, "%s %.9g\n", it.name,
+                         *(const double *)(const void *)(base + it.offset));
     size += snprintf(text + size, FILE_MAX - (size_t)size, "check %016" PRIx64 "\n",
                      hash_of(text, (size_t)size, HASH_START));
     return (size_t)size;
@@ -150,11 +169,12 @@ static const char *read_lines(lab_ceilings *ceilings, const char *at)
         !read_number(value, &number) || number > 1e12)
         return "it has no time";
     ceilings->time = (int64_t)number;
-    for (size_t i = 0; i < FIELDS; i++) {
-        if (!next_line(&at, line, sizeof line) || !(value = value_of(line, fields[i].name)) ||
+    figure it;
+    for (size_t i = 0; figure_at(i, &it); i++) {
+        if (!next_line(&at, line, sizeof line) || !(value = value_of(line, it.name)) ||
             !read_number(value, &number))
             return "a figure is missing, or is not a number";
-        memcpy((char *)ceilings + fields[i].offset, &number, sizeof number);
+        memcpy((char *)ceilings + it.offset, &number, sizeof number);
     }
     return next_line(&at, line, sizeof line) && value_of(line, "check") && !*at
                ? NULL

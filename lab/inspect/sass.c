@@ -1,5 +1,5 @@
 /*
- * sass.c - what a kernel's machine code consists of, in all and in its loops
+ * sass.c - the instructions of a kernel's machine code, in all and in its loops
  */
 #include "inspect/sass.h"
 
@@ -21,7 +21,7 @@ static const char *const classes[LAB_SASS_CLASSES] = {
 
 static const struct {
     const char *word;
-    const char *also; /* NULL: whatever follows */
+    const char *also; /* NULL: anything follows */
     lab_sass_class kind;
 } opcodes[] = {
 #define LAB_SASS_OPCODE(first, second, number) { first, second, number },

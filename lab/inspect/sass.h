@@ -1,5 +1,5 @@
 /*
- * sass.h - what a kernel's machine code consists of, in all and in its loops
+ * sass.h - the instructions of a kernel's machine code, in all and in its loops
  *
  * Reads the text of a disassembler, nvdisasm -c or cuobjdump -sass. Instructions are counted as
  * they stand in the code, each once, whatever its predicate and however often it is executed.

@@ -1,5 +1,5 @@
 /*
- * sass_lanes.c - what is known of registers by lane
+ * sass_lanes.c - the values of registers by lane, as far as they can be known
  *
  * An address in shared memory is mostly made of the thread's index and constants. So the code is
  * executed with what can be known: the index in the first warp, constants, and that kernel
@@ -221,13 +221,13 @@ static const struct {
     { "S2R", do_ask },       { "R2UR", NULL },    { "LDC", do_load_constant },
 };
 
-/* Registers that a result takes: the first row that fits. A NULL in the place of the first word is
+/* Registers that a result takes: the first row that fits. A NULL in place of the first word is
  * any. */
 static const struct {
     const char *word, *also;
     int count;
 } sizes[] = {
-    { "CALL", NULL, SASS_REGISTERS }, /* whatever the function does */
+    { "CALL", NULL, SASS_REGISTERS }, /* the function may change any */
     { "LDSM", "4", 4 },
     { "LDSM", "2", 2 },
     { "LDSM", NULL, 1 },

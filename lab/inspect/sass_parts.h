@@ -1,5 +1,5 @@
 /*
- * sass_parts.h - what the files that read machine code share
+ * sass_parts.h - declarations shared by the files that read machine code
  */
 #ifndef LAB_SASS_PARTS_H
 #define LAB_SASS_PARTS_H
@@ -81,7 +81,7 @@ typedef struct sass_flow {
 heed_status sass_flow_find(sass_flow *flow, const sass_code *code);
 void sass_flow_free(sass_flow *flow);
 
-/* ---- sass_values.c: what is known of registers by lane ---- */
+/* ---- sass_values.c: known values of registers by lane ---- */
 
 #define SASS_LANES 32
 
@@ -115,7 +115,7 @@ sass_value sass_combine_bits(const sass_value parts[3], unsigned table);
 /* sass_merge() makes *@value hold for what comes two ways. Returns whether it changed. */
 bool sass_merge(sass_value *value, const sass_value *other);
 
-/* ---- sass_lanes.c: what instructions do to them ---- */
+/* ---- sass_lanes.c: effects of instructions on them ---- */
 
 #define SASS_REGISTERS 255
 
@@ -148,7 +148,7 @@ bool sass_banks_judge(const sass_code *code, const sass_flow *flow, const lab_sa
 void sass_rows_judge(const sass_state *state, const sass_instruction *instruction, bool in_loop,
                      lab_sass_rows *rows);
 
-/* ---- sass_single.c: what one thread does alone ---- */
+/* ---- sass_single.c: code that one thread executes alone ---- */
 
 /* sass_single_step() follows, through a block, @predicate (-1: none), which is true for one lane
  * alone, or @others for all but one. */

@@ -1,5 +1,5 @@
 /*
- * sass_single.c - what one thread does alone
+ * sass_single.c - code that one thread executes alone
  *
  * "if (threadIdx.x == 0)" is a comparison that is true for one lane, and a branch or an exit by it.
  * Code that can only be reached past such a branch is for one thread of a warp at most. A

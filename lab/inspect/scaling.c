@@ -33,7 +33,7 @@ static const char *const suspects[LAB_AXES] = {
     "heads may be treated one after another, each slower than the one before",
     "K and V may be read again for every row, or masked tiles computed",
     "K and V may be read again for every row",
-    "what is kept for each key may no longer fit where it was kept",
+    "the data kept for each key may no longer fit where they were kept",
 };
 
 const char *lab_axis_name(lab_axis axis)
@@ -180,7 +180,7 @@ void lab_scale_explain(const lab_scale_finding *finding, const lab_scale_point *
             to->bytes / 0x1p20, from->bytes / 0x1p20);
         break;
     case LAB_SCALE_CONFIG:
-        snprintf(text, size, "another config is planned, %s in the place of %s", to->kernel,
+        snprintf(text, size, "another config is planned, %s instead of %s", to->kernel,
                  from->kernel);
         break;
     case LAB_SCALE_UNKNOWN:

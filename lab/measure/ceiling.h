@@ -1,6 +1,6 @@
 /*
- * ceiling.h - what this machine's CPU can do at best, measured: multiply-adds and exponentials per
- * second, and the bandwidth of memory and caches
+ * ceiling.h - the measured limits of this machine's CPU: multiply-adds and exponentials per second,
+ * and the bandwidth of memory and caches
  *
  * The rate comes from a loop of independent multiply-adds that touches registers alone, written for
  * each CPU level, so it is the rate that no matrix product can pass; real ones reach 85 to 95 % of

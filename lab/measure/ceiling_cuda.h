@@ -1,5 +1,5 @@
 /*
- * ceiling_cuda.h - what a GPU can do at best, measured by kernels that do nothing else
+ * ceiling_cuda.h - the limits of a GPU, measured by kernels that do nothing else
  *
  * A loop of independent operations out of registers, or out of shared memory for Hopper's matrices,
  * on all multiprocessors; memory is read and copied. The best of several slices counts: a slice

@@ -48,7 +48,7 @@ typedef enum lab_compared {
 /* lab_compared_name() returns "FASTER", "SLOWER", "EQUIVALENT" or "AMBIGUOUS". */
 const char *lab_compared_name(lab_compared verdict);
 
-/* The rules: what counts as a difference, how sure to be, how often to look. Zero means the
+/* The rules: the margin of a difference, the confidence, the number of looks. Zero means the
  * default. */
 typedef struct lab_rules {
     double margin;     /* smaller differences do not count; up to 1, default 1 % */

@@ -41,8 +41,8 @@ typedef struct lab_side {
 
 /* How to measure. Zero in a field means its default. */
 typedef struct lab_duel_options {
-    lab_rules rules;  /* whose default here is LAB_DUEL_LOOKS looks; with one look all the time is
-                         spent, however clear it is */
+    lab_rules rules;  /* with LAB_DUEL_LOOKS looks by default; with one look all the time is spent,
+                         however clear it is */
     double seconds;   /* to spend, about; default 1 */
     double round;     /* seconds that a pair of blocks takes, beside which renewing is nothing;
                          default: a few are run to see, each after both were renewed, and are

@@ -20,7 +20,7 @@
 #include "compare.h"
 
 /* lab_family_rules() returns @rules for one of @count shapes that are measured one after another
- * and judged together at the end: what is clear then stays clear. NULL: all defaults. */
+ * and judged together at the end: a clear verdict then stays clear. NULL: all defaults. */
 lab_rules lab_family_rules(const lab_rules *rules, size_t count);
 
 /* The measurement of one shape of a family, and where its comparison goes. */
@@ -34,8 +34,8 @@ typedef struct lab_family_member {
 heed_status lab_family_judge(const lab_family_member *members, size_t count,
                              const lab_rules *rules);
 
-/* Many duels of the same sides tell by how much they differ far better than one does: what was
- * planted, or whether the method has a bias. Their stretches are put together in groups, in the
+/* Many duels of the same sides tell by how much they differ far better than one does: the delay
+ * that was planted, or a bias of the method. Their stretches are put together in groups, in the
  * order they were taken in, and the groups are the units that paired.h makes an interval of. */
 
 /* lab_pooled_ratio() writes time of B over time of A, by all pairs of the @count @series, to

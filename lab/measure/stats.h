@@ -1,5 +1,5 @@
 /*
- * stats.h - what a handful of samples says: order statistics, spread, bootstrap intervals
+ * stats.h - statistics of a handful of samples: order statistics, spread, bootstrap intervals
  *
  * All functions take finite numbers. "sorted" means ascending, as lab_stats_sort() leaves them.
  * With no samples the result is NaN. Nothing here allocates behind the caller's back but the
@@ -44,7 +44,7 @@ double lab_stats_mean(const double *samples, size_t n);
 /* lab_stats_geomean() returns the geometric mean of @n positive samples in any order. */
 double lab_stats_geomean(const double *samples, size_t n);
 
-/* One line of a table: what @n samples look like. */
+/* One line of a table: a summary of @n samples. */
 typedef struct lab_summary {
     size_t n;
     double min;

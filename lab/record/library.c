@@ -1,5 +1,5 @@
 /*
- * library.c - the sources of heed itself, and how its device code was launched: what it takes to
+ * library.c - the sources of heed itself, and how its device code was launched: enough to
  * build the code of a trial again when today's is another
  *
  * A library is kept once for each build. Files that two of them share are one row.
@@ -88,7 +88,7 @@ heed_status library_add(lab_record *record, const lab_record_environment *enviro
     heed_status status = statement_one(&s, 0, &there);
     if (status == HEED_OK && !there)
         return add_files(record, environment->library, build, error);
-    /* Known for good: what has just been added may yet be undone. */
+    /* Remembered only where it was there before: a row that has just been added may be undone. */
     if (status == HEED_OK)
         snprintf(record->library, sizeof record->library, "%s", build);
     return status;

@@ -265,7 +265,7 @@ static heed_status check_content(lab_record *record, size_t kind, lab_error *err
         const char *name = statement_get_text(&s, 0), *sha256 = statement_get_text(&s, 1);
         s.status = content_of(record, kind, name, hash, error);
         if (s.status == HEED_OK && (!sha256 || strcmp(hash, sha256) != 0))
-            s.status = damaged(&s, trials ? "what belongs to trial" : kinds[kind].kind, name,
+            s.status = damaged(&s, trials ? "a row that belongs to trial" : kinds[kind].kind, name,
                                "is not what was added");
     }
     return statement_end(&s);

@@ -5,7 +5,7 @@
 --
 -- Times are seconds, sizes bytes, moments UTC in ISO 8601 with milliseconds, hashes SHA-256 in
 -- lower-case hexadecimal digits. NULL: not known. A `hash` is that of everything that makes the row
--- the same as another, so that equal things are one row, whoever adds them.
+-- the same as another, so that equal things are one row.
 
 -- The possible verdicts of a trial. heed adds the words that it knows when it opens the file.
 CREATE TABLE verdict (

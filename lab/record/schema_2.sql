@@ -1,5 +1,5 @@
--- schema_2.sql - what version 2 of the leaderboard adds to schema.sql: all that it takes to build and launch the code
--- of a trial again when heed's own code is no longer what it was
+-- schema_2.sql - additions of version 2 of the leaderboard to schema.sql: all that is needed to build and launch the
+-- code of a trial again when heed's own code has changed
 
 -- The sources of a libheed. `build` is as in environment, so that a trial's environment names its library.
 CREATE TABLE library (

@@ -1,5 +1,5 @@
--- schema_3.sql - what version 3 of the leaderboard adds to schema.sql and schema_2.sql: with which tools and libraries
--- trials were made
+-- schema_3.sql - additions of version 3 of the leaderboard to schema.sql and schema_2.sql: the tools and libraries
+-- that trials were made with
 
 -- A manifest, as `heed doctor --lock` writes it: `text` are its parts, as JSON in one line with sorted names, so that
 -- the hash of the manifest is that of the text.

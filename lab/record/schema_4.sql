@@ -1,4 +1,4 @@
--- schema_4.sql - what version 4 of the leaderboard changes: every row that heed adds is a link of one chain, so that a
+-- schema_4.sql - changes of version 4 of the leaderboard: every row that heed adds is a link of one chain, so that a
 -- row that was put in, taken out, changed or moved by another program is found
 
 -- The links, in the order in which rows were added, from 1 without a gap. The rows of a trial, such

@@ -1,5 +1,5 @@
 /*
- * store.h - what the files of lab/record share: the open file, its lock, and statements
+ * store.h - declarations shared by the files of lab/record: the open file, its lock, statements
  *
  * Only here and in the sources of this folder is SQLite seen.
  */

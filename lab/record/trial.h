@@ -1,5 +1,5 @@
 /*
- * trial.h - what is kept of a trial: its verdict, what was tried, where and how, what came of it
+ * trial.h - the record of a trial: its verdict, the candidate, the place, the method, the result
  *
  * Texts that are NULL are not known; so are numbers that are 0 where 0 makes no sense, or NaN.
  */
@@ -54,7 +54,7 @@ typedef struct lab_record_candidate {
     const char *config;   /* knob values in one word, "" if there are none; NULL is "" */
     const char *language; /* "c" or "cuda"; NULL: a kernel of heed's own, without a source */
     const char *source;
-    const char *proposer; /* who thought of it: "sweep", "evolve", a program */
+    const char *proposer; /* its author: "sweep", "evolve", a program */
     uint64_t seed;
     const char *thought;
     const char *const *parents; /* hashes of candidates that are on the board */
@@ -75,7 +75,7 @@ typedef struct lab_record_device {
     double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth;
 } lab_record_device;
 
-/* A file of heed's sources, and all of them: what it takes to build a libheed again. */
+/* A file of heed's sources, and all of them: enough to build a libheed again. */
 typedef struct lab_record_file {
     const char *path; /* from the root of the source tree */
     const char *text;
@@ -141,7 +141,7 @@ typedef struct lab_record_comparison {
 typedef struct lab_record_gate {
     const char *name;
     bool passed;
-    const char *detail; /* what repeats a failure */
+    const char *detail; /* the facts that repeat a failure */
     uint64_t seed;
 } lab_record_gate;
 

@@ -1,5 +1,5 @@
 /*
- * words.c - what a trial can come to, in words
+ * words.c - names and meanings of the verdicts on trials
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * diff.h - what changed from one text to another
+ * diff.h - the differences between two texts
  */
 #ifndef LAB_DIFF_H
 #define LAB_DIFF_H

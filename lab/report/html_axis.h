@@ -1,5 +1,5 @@
 /*
- * html_axis.h - what the drawings of html_plot.h share: axes, marks, labels, legends
+ * html_axis.h - axes, marks, labels and legends, shared by the drawings of html_plot.h
  */
 #ifndef LAB_HTML_AXIS_H
 #define LAB_HTML_AXIS_H

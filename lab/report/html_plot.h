@@ -22,8 +22,8 @@ typedef struct lab_plot_mark {
 /* Ratios on a logarithmic axis, a line for each label from top to bottom, a mark for each series;
  * 1 has a line of its own. */
 typedef struct lab_plot_ratios {
-    const char *title;   /* what is drawn, for those who cannot see it */
-    const char *below;   /* what lies left of 1, such as "heed is slower" */
+    const char *title;   /* a description for readers who cannot see the drawing */
+    const char *below;   /* the meaning of the side left of 1, such as "heed is slower" */
     const char *above;   /* and right of it */
     const char *caption; /* below the drawing */
     const char *const *series;

@@ -1,5 +1,5 @@
 /*
- * clues.c - what was found out about a kernel, in the words of what binds it
+ * clues.c - facts about a kernel, in the words for its limits
  */
 #include "lab/search/clues.h"
 

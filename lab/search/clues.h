@@ -1,5 +1,5 @@
 /*
- * clues.h - what binds a kernel, in a fixed vocabulary, from whatever was found out about it
+ * clues.h - the limits of a kernel in a fixed vocabulary, from all facts known about it
  *
  *     facts of its code, findings of inspection, counters of its run, effects of ablation
  *         -> words: spills, exp_bound, ... -> the guide (guide.h), and proposers (propose.h)

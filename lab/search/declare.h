@@ -3,7 +3,7 @@
  *
  *     (heed:launch entry=attend threads=32*WARPS rows=16*WARPS smem=KEYS*HEED_DIM_QK*2)
  *
- * with C's comment signs in the place of the parentheses, in one comment. Each word is a field of a
+ * with C's comment signs in place of the parentheses, in one comment. Each word is a field of a
  * heed_launch_facts and its value: the name of the kernel, else an expression (expression.h)
  * without blanks, over what the source defines as a plain number (#define WARPS 4) and what it is
  * compiled for: HEED_TYPE (a heed_type), HEED_CAUSAL (there is a mask), HEED_DIM_QK, HEED_DIM_V,
@@ -20,9 +20,9 @@
 #define LAB_DECLARED_KNOBS 6
 
 typedef struct lab_declared {
-    heed_launch_facts launch; /* whose entry lies in this struct: do not copy it */
+    heed_launch_facts launch; /* its entry lies in this struct: do not copy it */
     char entry[LAB_KNOB_NAME_MAX + 1];
-    lab_knob knobs[LAB_DECLARED_KNOBS]; /* what the source is compiled for */
+    lab_knob knobs[LAB_DECLARED_KNOBS]; /* that the source is compiled for */
 } lab_declared;
 
 /* lab_declare_read() reads what @source says of its launch for problems of the kind of @problem:

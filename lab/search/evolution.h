@@ -33,7 +33,7 @@ typedef struct lab_individual {
     lab_move moves[4]; /* that made it from the first parent */
     int move_count;
     double score;      /* as that of its lab_try */
-    unsigned findings; /* what binds it: see guide.h */
+    unsigned findings; /* its limits: see guide.h */
 } lab_individual;
 
 /* The caller's part in it. Each function may be NULL; a status other than HEED_OK ends the search,
@@ -77,8 +77,8 @@ heed_status lab_evolution_create(lab_evolution **evolution, const lab_space *spa
                                  size_t count, lab_error *error);
 void lab_evolution_destroy(lab_evolution *evolution);
 
-/* lab_evolution_tell() adds @findings to those of the individual @id, wherever it is: what was
- * found out about it after it was evaluated. Its children are bred by that from now on. */
+/* lab_evolution_tell() adds @findings to those of the individual @id, wherever it is: facts
+ * found after it was evaluated. Its children are bred by them from now on. */
 void lab_evolution_tell(lab_evolution *evolution, int64_t id, unsigned findings);
 
 /* The state of an evolution. Pointers are valid until the next child. */

@@ -30,7 +30,7 @@ static const lab_guide_rule rules[] = {
     { LAB_FINDING_MEMORY_BOUND, LAB_KNOB_ROWS, 0.3, 4, "more rows use what was loaded once" },
     { LAB_FINDING_MEMORY_BOUND, LAB_KNOB_STAGES, 0.5, 2, "more loads are under way" },
     { LAB_FINDING_MEMORY_BOUND, LAB_KNOB_SPLITS, 1, 3, "more multiprocessors load" },
-    { LAB_FINDING_LATENCY_BOUND, LAB_KNOB_STAGES, 0.3, 4, "what is loaded earlier is there" },
+    { LAB_FINDING_LATENCY_BOUND, LAB_KNOB_STAGES, 0.3, 4, "data loaded earlier are there in time" },
     { LAB_FINDING_LATENCY_BOUND, LAB_KNOB_ORDER, 0.7, 3, "steps that overlap do not wait" },
     { LAB_FINDING_LATENCY_BOUND, LAB_KNOB_THREADS, 0.5, 2, "others run while one waits" },
     { LAB_FINDING_LATENCY_BOUND, LAB_KNOB_SPLITS, 0.5, 3, "shorter chains, more of them" },

@@ -1,5 +1,5 @@
 /*
- * guide.h - which way to turn which knob: what binds, what helped so far, what failed
+ * guide.h - which way to turn which knob, by the kernel's limits and earlier success and failure
  *
  * Inspection, counters and ablation say in a fixed vocabulary (clues.h) what holds a kernel back. A
  * table says for each of these words which knobs, by what they are for, are worth turning which
@@ -21,7 +21,7 @@ double lab_guide_advice(lab_knob_role role, bool up, unsigned findings);
 
 /* A row of that table: where @finding binds, a move down of what is for @role is @down times as
  * likely, and one up @up times. */
-#define LAB_GUIDE_REGION LAB_KNOB_ROLES /* in the place of a role: another text for a region */
+#define LAB_GUIDE_REGION LAB_KNOB_ROLES /* in place of a role: another text for a region */
 typedef struct lab_guide_rule {
     lab_finding finding;
     int role;

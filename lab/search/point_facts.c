@@ -1,5 +1,5 @@
 /*
- * point_facts.c - what is known of a point before it runs
+ * point_facts.c - facts about a point before it runs
  */
 #include "lab/search/point_facts.h"
 

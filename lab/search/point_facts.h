@@ -1,5 +1,5 @@
 /*
- * point_facts.h - what is known of a point before it runs, and which points need not run
+ * point_facts.h - facts about a point before it runs, and which points need not run
  *
  * Facts of the compiled code (lab/inspect reads them) and of the device that it is for. A fact that
  * is not known rules nothing out.

@@ -3,7 +3,7 @@
  *
  * A proposer is a child process that is asked one JSON line at a time: it is told the task, the
  * best source so far and, as the way permits, what was tried and what is known; it answers with a
- * source. Nothing it says is trusted: what it proposes is a candidate like any other.
+ * source. Nothing it says is trusted: its source is a candidate like any other.
  */
 #ifndef LAB_PROPOSE_H
 #define LAB_PROPOSE_H
@@ -42,7 +42,7 @@ typedef struct lab_tried {
 /* The contents of a request. */
 typedef struct lab_brief {
     lab_way way;
-    const char *task;            /* in words: what is to be made faster, and the rules */
+    const char *task;            /* in words: the goal and the rules */
     const char *language;        /* "c" or "cuda" */
     const char *header;          /* the header that sources include; NULL: none */
     const char *const *problems; /* their specs */
@@ -54,7 +54,7 @@ typedef struct lab_brief {
     size_t history_count;
     const char *const *insights; /* sentences */
     size_t insight_count;
-    const char *const *findings; /* words of lab_finding_name(): what binds the best source */
+    const char *const *findings; /* words of lab_finding_name(): the limits of the best source */
     size_t finding_count;
     const lab_clue *counters; /* of the best source, by the names of lab_clues_of_profile() */
     size_t counter_count;

@@ -25,7 +25,7 @@ typedef struct lab_replay_result {
     int missed;                /* runs that never came within it for good */
     double median, p90, worst; /* trials until a run's best was within it, and stayed so to its end;
                                   INFINITY for a missed run */
-    double evaluations;        /* on single shapes until then, in the median: what a strategy costs
+    double evaluations;        /* on single shapes until then, in the median: the cost of a strategy
                                   that takes many points on few shapes */
     double best_seconds;       /* geometric mean over shapes, at the best point */
 } lab_replay_result;

@@ -19,8 +19,8 @@
 
 #include "heed.h"
 #include "lab/base/error.h"
-#include "lab/search/rng.h"
 #include "lab/search/space.h"
+#include "lab/tensor/random.h"
 
 /* The outcome of an evaluation. */
 typedef enum lab_state {
@@ -167,6 +167,24 @@ const lab_strategy *lab_strategy_at(size_t index);
 const lab_strategy *lab_strategy_find(const char *name);
 
 /* ---- For strategies ------------------------------------------------------------------------ */
+
+/* A stream of random numbers whose whole state is two integers, so that it can be kept. */
+typedef struct lab_rng {
+    uint64_t seed;
+    uint64_t drawn;
+} lab_rng;
+
+/* lab_rng_below() returns an integer in 0 .. @limit - 1; @limit is 1 or more. */
+static inline int64_t lab_rng_below(lab_rng *rng, int64_t limit)
+{
+    return lab_random_below(rng->seed, rng->drawn++, limit);
+}
+
+/* lab_rng_real() returns a number in [0, 1). */
+static inline double lab_rng_real(lab_rng *rng)
+{
+    return (double)(lab_random_bits(rng->seed, rng->drawn++) >> 11) * 0x1p-53;
+}
 
 /* The open points: those that are not refused, by their numbers in the space, rising. */
 size_t lab_search_open(const lab_search *search, const int64_t **indices);

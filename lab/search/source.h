@@ -6,7 +6,7 @@
  *     (heed:or ... another text ... )
  *     (heed:end)
  *
- * with C's comment signs in the place of the parentheses: the marks are comments, each at the
+ * with C's comment signs in place of the parentheses: the marks are comments, each at the
  * beginning of a line, and so are the alternatives, so that the source as it stands is the one with
  * the first text everywhere. An alternative can hold no comment itself; texts that are added later,
  * by a proposer say, can. Regions do not contain each other. An end of a comment that closes an

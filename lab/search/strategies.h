@@ -1,5 +1,5 @@
 /*
- * strategies.h - what the table of strategies is made of
+ * strategies.h - the functions in the table of strategies
  *
  * Each runs until it has nothing left to try or lab_search_try() gives it no try. Points that are
  * pruned or fail are tries like others, with an infinite score.

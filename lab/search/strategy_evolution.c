@@ -1,5 +1,5 @@
 /*
- * strategy_evolution.c - islands of points: who is bred, who stays, who is champion
+ * strategy_evolution.c - islands of points: parents, survivors, the champion
  */
 #include <math.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 #define AROUND 4 /* of so many of the best points */
 #define ANNOUNCED 8
 
-/* How far above the best a score counts: what is slower than that is as bad, in logarithms. */
+/* How far above the best a score counts, in logarithms: all slower points are equally bad. */
 #define SLOWEST 1.1
 
 typedef struct candidate {

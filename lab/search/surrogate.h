@@ -1,5 +1,5 @@
 /*
- * surrogate.h - what the scores of untried points probably are: a Gaussian process
+ * surrogate.h - predicted scores of untried points: a Gaussian process
  *
  * The correlation of two points is, with d_j how far apart their values of knob j are in the order
  * of the space's file, as a share of all its steps,

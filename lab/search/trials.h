@@ -1,5 +1,5 @@
 /*
- * trials.h - what was found at the points of a space, in a text file that grows line by line
+ * trials.h - the trials of a space's points, in a text file that grows line by line
  *
  *     heed-trials 1
  *     space sweep90
@@ -9,9 +9,9 @@
  *     trial 0 1 time 1.2345e-05 registers=64 threads=128 tile=32 keys=16
  *     trial 0 0 pruned 0 registers=96 threads=256 tile=64 keys=64 ; spills 120 bytes
  *
- * A trial line has shape (counted from 0), effort, what was found, seconds, the point, and after a
- * semicolon the reason. Lines are flushed one by one: what was killed in the middle of one loses
- * that one alone.
+ * A trial line has shape (counted from 0), effort, outcome, seconds, the point, and after a
+ * semicolon the reason. Lines are flushed one by one: a process that is killed in the middle of one
+ * loses that one alone.
  */
 #ifndef LAB_TRIALS_H
 #define LAB_TRIALS_H

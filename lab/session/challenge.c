@@ -63,7 +63,7 @@ static heed_status find_decision(const lab_challenge *it, lab_challenge_result *
 /* The parts that all trials of a round have in common. */
 typedef struct round_words {
     bool confirmed;                  /* nobody chose it by these samples, and it passed all gates */
-    const lab_record_gate *gate;     /* what they said; NULL: they were not asked */
+    const lab_record_gate *gate;     /* their verdict; NULL: they were not asked */
     const lab_record_fact *decision; /* or NULL */
 } round_words;
 

@@ -69,7 +69,7 @@ static lab_ceilings best_gpu(void)
     const char *brief;
     for (size_t i = 0; heed_gpu_at(&gpu, i, &brief); i++) {
         const lab_ceilings one = lab_ceilings_of_gpu(&gpu);
-        for (int type = 0; type < 3; type++)
+        for (int type = 0; type < HEED_TYPE_COUNT; type++)
             if (UNKNOWN_GPU * one.matrix[type] > best.matrix[type])
                 best.matrix[type] = UNKNOWN_GPU * one.matrix[type];
         if (UNKNOWN_GPU * one.memory > best.memory)

@@ -1,7 +1,7 @@
 /*
- * prover.h - whoever lets kernels through all gates for a search
+ * prover.h - the function of a caller that proves kernels for a search, by all gates
  *
- * It is the caller's, as a process that has talked to CUDA can have no children that do: `heed`
+ * The caller gives it, as a process that has talked to CUDA can have no children that do: `heed`
  * runs itself for it, and a program without GPUs may call lab_prove().
  */
 #ifndef LAB_PROVER_H

@@ -16,13 +16,13 @@
 
 /* A type's name in torch, and words for products in it. */
 static const struct {
-    const char *word, *torch, *products;
-} types[] = {
-    { "f32", "torch.float32", "in float32" },
-    { "f16", "torch.float16",
-      "in 16 bits (float16), to which their inputs are rounded, and O too" },
-    { "bf16", "torch.bfloat16",
-      "in 16 bits (bfloat16), to which their inputs are rounded, and O too" },
+    const char *torch, *products;
+} types[HEED_TYPE_COUNT] = {
+    [HEED_F32] = { "torch.float32", "in float32" },
+    [HEED_F16] = { "torch.float16",
+                   "in 16 bits (float16), to which their inputs are rounded, and O too" },
+    [HEED_BF16] = { "torch.bfloat16",
+                    "in 16 bits (bfloat16), to which their inputs are rounded, and O too" },
 };
 
 const char *lab_export_form_name(lab_export_form form)
@@ -32,7 +32,7 @@ const char *lab_export_form_name(lab_export_form form)
 
 void lab_export_name(const lab_task *task, const lab_export *how, char *name, size_t size)
 {
-    const char *form = lab_export_form_name(how->form), *type = types[how->products].word;
+    const char *form = lab_export_form_name(how->form), *type = heed_type_name(how->products);
     const char *ending = how->form == LAB_EXPORT_CU ? "cu" : "py";
     if (task->level > 0)
         snprintf(name, size, "level_%d_problem_%d_heed_%s_%s.%s", task->level, task->number, form,
@@ -43,7 +43,7 @@ void lab_export_name(const lab_task *task, const lab_export *how, char *name, si
 
 /* ---- The task ---- */
 
-/* The model with calls in the place of its attention, which the caller frees. */
+/* The model with calls in place of its attention, which the caller frees. */
 static char *rewrite(const lab_task *task, const lab_python *python, heed_status *status,
                      lab_error *error)
 {
@@ -98,7 +98,7 @@ static heed_status check_alike(const lab_task *task, heed_type type, const char 
         if (strcmp(text, spec) != 0)
             return lab_fail(error, HEED_ERR_UNSUPPORTED,
                             "%s: line %d: its attention is %s, that of line %d is %s: a kernel is "
-                            "for one problem; --form library is for several",
+                            "for one problem, a solution that calls the library for several",
                             task->path, task->attention[i].line, text, task->attention[0].line,
                             spec);
     }
@@ -211,7 +211,7 @@ static heed_status put_kernel(FILE *out, const parts *it)
     snprintf(scale, sizeof scale, "%.9g", (double)it->problem.scale);
     snprintf(usual, sizeof usual, "%.9g", 1 / sqrt((double)it->problem.dim_qk));
     snprintf(module, sizeof module, "heed_%d_%d_%s", it->task->level, it->task->number,
-             types[it->problem.type].word);
+             heed_type_name(it->problem.type));
     name_flags(&facts, it->how->gpu, flags);
     const lab_place places[] = {
         { "TASK", it->label },

@@ -40,7 +40,7 @@ typedef struct lab_solution {
 
 /* lab_export_solution() makes the solution of @task, which has been read. Returns HEED_OK;
  * HEED_ERR_UNSUPPORTED, with the reason, if the task has no attention that heed can do, or it
- * cannot be put in the place of the task's own, or no kernel can; HEED_ERR_SYSTEM,
+ * cannot be put in place of the task's own, or no kernel can; HEED_ERR_SYSTEM,
  * HEED_ERR_NO_MEMORY. */
 heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
                                 const lab_python *python, const lab_export *how, lab_error *error);

@@ -57,12 +57,15 @@ static void put_maps(FILE *out, const heed_cuda_outline *outline, const heed_lau
 {
     put_divisor(out, "launched.share", outline->share);
     fprintf(out, "    launched.ahead = %uu;\n", outline->ahead);
-    const char *const names[] = { "q", "k", "v", "o" };
-    for (int i = 0; i < 4; i++) {
-        bool keys = i == 1 || i == 2;
-        int heads = keys ? 1 : outline->heads;
-        int rows = keys ? (int)launch->mapped : 64 / outline->heads;
-        fprintf(out, "    heed_map(&launched.%s, %s, %d, %d);\n", names[i], names[i], heads, rows);
+    static const struct {
+        const char *name;
+        bool keys;
+    } tensors[] = { { "q", false }, { "k", true }, { "v", true }, { "o", false } };
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        const char *name = tensors[i].name;
+        int heads = tensors[i].keys ? 1 : outline->heads;
+        int rows = tensors[i].keys ? (int)launch->mapped : 64 / outline->heads;
+        fprintf(out, "    heed_map(&launched.%s, %s, %d, %d);\n", name, name, heads, rows);
     }
 }
 
@@ -145,6 +148,7 @@ static void put_launch(FILE *out, const heed_problem *p, const heed_launch_facts
         { "SEQ_K", number(&n, p->seq_k) },
         { "DIM_QK", number(&n, p->dim_qk) },
         { "DIM_V", number(&n, p->dim_v) },
+        { "ENTRY", launch->entry },
         { "ARGS_TYPE", launch->mapped ? "heed_cuda_mapped_args" : "heed_cuda_args" },
         { "ARGS", launch->mapped ? "launched.args" : "launched" },
         { "SMEM", number(&n, launch->smem) },

@@ -32,7 +32,7 @@ heed_status lab_python_find(lab_python *python, lab_error *error);
 /* A text to be read. */
 typedef struct lab_python_task {
     const char *reader; /* a program of the readers' folder */
-    const char *way;    /* what it is to do: its first argument */
+    const char *way;    /* its task: its first argument */
     const char *text;   /* @size bytes */
     size_t size;
     double seconds;            /* after which it is ended; 0: 20 */

@@ -1,5 +1,5 @@
 /*
- * read.c - what is in the tasks, by the answers of read_task.py
+ * read.c - the contents of tasks, by the answers of read_task.py
  */
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *     lab_suite suite;
  *     if (lab_suite_find(&suite, folder, false, &error) == HEED_OK &&
  *         lab_suite_read(&suite, &python, 2, NULL, &error) == HEED_OK)
- *         ...                           suite.tasks: what is in each, or why nothing is
+ *         ...                           suite.tasks: the content of each, or why it has none
  *     lab_suite_free(&suite);
  *
  * The suite is KernelBench. Its tasks are files NUMBER_NAME.py in folders level1, level2 and so on;

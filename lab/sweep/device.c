@@ -1,5 +1,5 @@
 /*
- * device.c - the evaluator of a sweep: what is known, then the device
+ * device.c - the evaluator of a sweep: facts first, then the device
  */
 #include <errno.h>
 #include <math.h>
@@ -78,7 +78,7 @@ static heed_status sample(lab_bench_engine *engine, bool replay, double seconds,
     return status;
 }
 
-/* The fastest of the samples counts: what disturbs a timing adds to it. */
+/* The fastest of the samples counts: every disturbance adds to a timing. */
 static void take_samples(lab_evaluation *result, const double *samples, int count, int64_t calls)
 {
     double least = INFINITY;

@@ -141,7 +141,7 @@ static heed_status add_plan(lab_sweep *run, size_t number, const lab_duel *duel)
     lab_session_name name;
     lab_entry_parts parts;
     lab_session_name_set(&name, run->shapes[number].usual);
-    snprintf(name.thought, sizeof name.thought, "what heed plans");
+    snprintf(name.thought, sizeof name.thought, "heed's plan");
     lab_record_trial trial = lab_sweep_trial(run, &name, number, COMPARED);
     lab_entry_take_confirmed(&trial, &parts, &result, run->cold);
     return lab_sweep_add(run, &trial, NULL);
@@ -167,7 +167,7 @@ static heed_status play(const lab_sweep_gates *gates, size_t number, const lab_s
 {
     lab_sweep *run = gates->sweep;
     lab_sweep_player player = { .sweep = run };
-    const lab_bench_guest found = lab_sweep_guest(&player);
+    const lab_bench_contender found = lab_sweep_contender(&player);
     const lab_duel_options options = { .seconds = DUEL_SECONDS, .seed = seed };
     lab_duel duel;
     memcpy(player.name, name->whole, sizeof player.name);

@@ -45,7 +45,7 @@ typedef struct lab_sweep_shape {
     lab_bench_tensors tensors; /* zeroed until it is first needed */
     lab_expect *expect;
     double best;                /* least seconds so far; 0: none */
-    char usual[HEED_NAME_SIZE]; /* what heed plans without wisdom */
+    char usual[HEED_NAME_SIZE]; /* heed's plan without wisdom */
     double usual_seconds;       /* 0: not timed */
     double found_seconds;       /* of the best point beside it; 0: not timed */
     double ratio, low, high;    /* usual over found, with its interval */
@@ -102,8 +102,8 @@ heed_status lab_sweep_pool_start(lab_sweep *run);
 void lab_sweep_pool_want(lab_sweep_pool *pool, const lab_point *points, size_t count);
 lab_sweep_facts lab_sweep_pool_get(lab_sweep_pool *pool, int64_t point);
 
-/* lab_sweep_pool_until() says when its work ends: what would take longer is not begun in advance,
- * so that nobody has to wait for what nobody will ask for. */
+/* lab_sweep_pool_until() says when its work ends: a compilation that would take longer is not begun
+ * in advance, so that nobody has to wait for code that nobody will ask for. */
 void lab_sweep_pool_until(lab_sweep_pool *pool, int64_t until_ns);
 void lab_sweep_pool_stop(lab_sweep_pool *pool);
 
@@ -138,7 +138,7 @@ int64_t lab_sweep_find_point(const lab_sweep *run, const char *wanted);
  * shape, *@count of them; to be freed. */
 lab_point *lab_sweep_find_starts(const lab_sweep *run, size_t *count);
 
-/* ---- usual.c: what heed plans by itself ---- */
+/* ---- usual.c: heed's plan without a search ---- */
 
 /* lab_sweep_kernel_runs() says whether a kernel is for the problem on the device of @context:
  * HEED_OK if so. Nothing is compiled. lab_sweep_try_kernel() does so for the architecture @arch, or
@@ -158,18 +158,18 @@ typedef struct lab_sweep_player {
     lab_bench_engine engine;
 } lab_sweep_player;
 
-/* lab_sweep_guest() returns a player that can be started; it must not be moved then. */
-lab_bench_guest lab_sweep_guest(lab_sweep_player *player);
+/* lab_sweep_contender() returns a player that can be started; it must not be moved then. */
+lab_bench_contender lab_sweep_contender(lab_sweep_player *player);
 
 /* lab_sweep_play() starts both on the tensors of a shape, lets them take turns, and stops them. Two
  * kernels of this process differ in nothing but what they compute. Free @duel in any case. */
-heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_guest *a,
-                           const lab_bench_guest *b, const lab_duel_options *options,
+heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_contender *a,
+                           const lab_bench_contender *b, const lab_duel_options *options,
                            lab_duel *duel);
 
 /* lab_sweep_meet_usual() lets @found play against what heed plans for the shape, and keeps what
  * that said. */
-heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_guest *found,
+heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_contender *found,
                                  const lab_duel_options *options, lab_duel *duel);
 
 /* ---- judge.c: the best points: gates, turns with heed's plan, the board ---- */

@@ -1,8 +1,8 @@
 /*
- * usual.c - what heed plans by itself, and a kernel in turns with it
+ * usual.c - heed's plan without a search, and a kernel in turns with it
  *
  * The times of the search are the fastest samples of different moments, good for choosing. Whether
- * the choice is faster than what there was is asked anew, on fresh samples.
+ * the choice is faster than the plan is asked anew, on fresh samples.
  */
 #include <stdio.h>
 
@@ -57,17 +57,17 @@ static void stop(void *data)
     lab_bench_engine_stop(&it->engine);
 }
 
-lab_bench_guest lab_sweep_guest(lab_sweep_player *player)
+lab_bench_contender lab_sweep_contender(lab_sweep_player *player)
 {
-    return (lab_bench_guest){ .data = player,
-                              .name = player->name,
-                              .start = start,
-                              .side = lab_bench_engine_side(&player->engine),
-                              .stop = stop };
+    return (lab_bench_contender){ .data = player,
+                                  .name = player->name,
+                                  .start = start,
+                                  .side = lab_bench_engine_side(&player->engine),
+                                  .stop = stop };
 }
 
-heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_guest *a,
-                           const lab_bench_guest *b, const lab_duel_options *options,
+heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_contender *a,
+                           const lab_bench_contender *b, const lab_duel_options *options,
                            lab_duel *duel)
 {
     lab_sweep_shape *shape = &run->shapes[number];
@@ -99,12 +99,12 @@ static void take_verdict(lab_sweep_shape *shape, const lab_duel *duel)
     shape->usual_seconds = lab_stats_summary_of(duel->b, duel->pairs).p50;
 }
 
-heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_guest *found,
+heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_contender *found,
                                  const lab_duel_options *options, lab_duel *duel)
 {
     lab_sweep_player usual = { .sweep = run };
     snprintf(usual.name, sizeof usual.name, "%s", run->shapes[number].usual);
-    const lab_bench_guest b = lab_sweep_guest(&usual);
+    const lab_bench_contender b = lab_sweep_contender(&usual);
     heed_status status = lab_sweep_play(run, number, found, &b, options, duel);
     if (status == HEED_OK)
         take_verdict(&run->shapes[number], duel);

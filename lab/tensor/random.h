@@ -3,7 +3,7 @@
  *
  * Number @index of the stream @seed is a hash of the two (the finalizer of splitmix64), so that a
  * tensor can be filled in any order and in any layout, and one element of a failed run can be made
- * again alone. Not for secrets by itself: what nobody may foresee begins with lab_random_secret().
+ * again alone. Not for secrets by itself: they begin with lab_random_secret().
  */
 #ifndef LAB_RANDOM_H
 #define LAB_RANDOM_H

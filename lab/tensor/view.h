@@ -26,7 +26,7 @@ typedef enum lab_role {
     LAB_CU_K,
     LAB_COS, /* of rotary embeddings */
     LAB_SIN,
-    LAB_K_NEW, /* what is appended to K and V, of the problem's type as these are */
+    LAB_K_NEW, /* appended to K and V, of the problem's type as these are */
     LAB_V_NEW,
     LAB_ARRAYS, /* the first of the arrays that expressions read */
     LAB_O = LAB_ARRAYS + HEED_ARRAYS_MAX

@@ -1,5 +1,5 @@
 /*
- * explain.c - what the last words of a candidate's process mean
+ * explain.c - the last words of a candidate's process, as a verdict
  */
 #include "lab/trial/explain.h"
 

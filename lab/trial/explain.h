@@ -1,5 +1,5 @@
 /*
- * explain.h - what the last words of a candidate's process mean
+ * explain.h - the last words of a candidate's process, as a verdict
  */
 #ifndef LAB_EXPLAIN_H
 #define LAB_EXPLAIN_H

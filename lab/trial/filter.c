@@ -39,7 +39,7 @@
  * number is ALSO is one more condition of the row before it. */
 typedef struct rule {
     uint32_t number;
-    int argument; /* ANY: whatever they are */
+    int argument; /* ANY: all arguments are allowed */
     uint32_t mask;
     uint32_t value;
 } rule;
@@ -74,7 +74,7 @@ static const rule computing[] = {
     { __NR_madvise, 2, ALL, 8 },                  /* ... MADV_FREE ... */
     { __NR_madvise, 2, ~1u, MADV_HUGEPAGE },      /* ... and not ... */
     { __NR_madvise, 2, ~1u, POPULATE },           /* ... but what fails memory, or merges it */
-    { __NR_futex, 1, FUTEX_COMMAND, FUTEX_WAKE }, /* what nobody waits for */
+    { __NR_futex, 1, FUTEX_COMMAND, FUTEX_WAKE }, /* nobody waits for it */
     { __NR_clock_gettime, ANY, 0, 0 },
     { __NR_clock_getres, ANY, 0, 0 },
     { __NR_gettimeofday, ANY, 0, 0 },

@@ -12,11 +12,11 @@
 
 typedef enum lab_filter {
     LAB_FILTER_NONE,
-    LAB_FILTER_COMPILER, /* what a compiler does, but no network, and nothing that reaches into
-                            other processes or the kernel: such calls fail with EPERM */
+    LAB_FILTER_COMPILER, /* all that a compiler does, but no network, and nothing that reaches
+                            into other processes or the kernel: such calls fail with EPERM */
     LAB_FILTER_DEVICE,   /* the same, and sockets within the system that are connected to nothing:
                             CUDA's driver does not start without one */
-    LAB_FILTER_LOADING,  /* what loading a shared object takes; anything else is SIGSYS */
+    LAB_FILTER_LOADING,  /* all that loading a shared object takes; anything else is SIGSYS */
     LAB_FILTER_COMPUTING /* memory, clocks, descriptors 0 to 2; anything else is SIGSYS */
 } lab_filter;
 

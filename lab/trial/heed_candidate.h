@@ -1,5 +1,5 @@
 /*
- * heed_candidate.h - what a kernel in C is given that was proposed to heed
+ * heed_candidate.h - the interface of kernels in C that are proposed to heed
  *
  * A candidate is one C file that includes this header and defines heed_candidate_run(). It is
  * compiled to a shared object and called in a process that may do nothing but compute: no files, no
@@ -133,7 +133,7 @@ typedef struct heed_candidate_buffers {
     const void *v;
     void *o;         /* only its elements are written, never the gaps between them */
     float *lse;      /* [batch, heads_q, seq_q], dense: natural logarithms; NULL: not wanted */
-    void *workspace; /* what heed_candidate_workspace() asked for; its content is rubbish */
+    void *workspace; /* as heed_candidate_workspace() asked for; its content is rubbish */
     size_t workspace_size;
     const void *bias; /* operands; NULL: there is none */
     const void *slopes;

@@ -1,5 +1,5 @@
 /*
- * limits.h - what a trial may take
+ * limits.h - the limits of a trial
  */
 #ifndef LAB_LIMITS_H
 #define LAB_LIMITS_H
@@ -12,7 +12,7 @@ typedef struct lab_limits {
     double compile_seconds; /* 30 */
     double run_seconds;     /* 10: of a run for which its caller names none */
     size_t tensor_bytes;    /* 256 MiB: inputs of one run, and as much for outputs with workspace */
-    size_t memory_bytes;    /* 256 MiB: what a C candidate may allocate */
+    size_t memory_bytes;    /* 256 MiB: that a C candidate may allocate */
     size_t stack_bytes;     /* 8 MiB: its stack */
     bool unsafe;            /* run C candidates also where the system cannot hold them */
     const char *remedy;     /* how a caller's user says so, for messages; NULL: not at all */

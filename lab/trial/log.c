@@ -1,5 +1,5 @@
 /*
- * log.c - what a compiler said, made fit to be shown
+ * log.c - logs of compilers, made fit to be shown
  */
 #include "lab/trial/log.h"
 

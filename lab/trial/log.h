@@ -1,6 +1,5 @@
 /*
- * log.h - what a compiler said, made fit to be shown and to be handed back to the author of the
- * code
+ * log.h - logs of compilers, made fit to be shown and to be handed back to the author of the code
  */
 #ifndef LAB_LOG_H
 #define LAB_LOG_H

@@ -1,5 +1,5 @@
 /*
- * pages.c - what the system tells of the memory of a process: what is code, and what it can touch
+ * pages.c - the memory of a process, as the system tells it: its code, and the pages it can touch
  */
 #include "lab/trial/pages.h"
 

@@ -1,5 +1,5 @@
 /*
- * pages.h - what the system tells of the memory of a process: what is code, and what it can touch
+ * pages.h - the memory of a process, as the system tells it: its code, and the pages it can touch
  */
 #ifndef LAB_PAGES_H
 #define LAB_PAGES_H

@@ -31,7 +31,7 @@ typedef struct lab_process_command {
     const lab_sandbox *sandbox;     /* NULL: none */
     bool pinned;                    /* to @cpu, else it may run where we may */
     int cpu;
-    int files[LAB_PROCESS_FILES]; /* what becomes its descriptors 3 and on; -1: nothing */
+    int files[LAB_PROCESS_FILES]; /* that become its descriptors 3 and on; -1: none */
 } lab_process_command;
 
 /* lab_process_start() starts a process, which is killed when the calling thread ends. Its pid must

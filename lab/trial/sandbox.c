@@ -1,5 +1,5 @@
 /*
- * sandbox.c - what holds a process that is not to be trusted
+ * sandbox.c - the sandbox of a process that is not to be trusted
  */
 #include "lab/trial/sandbox.h"
 

@@ -1,5 +1,5 @@
 /*
- * sandbox.h - what holds a process that is not to be trusted
+ * sandbox.h - the sandbox of a process that is not to be trusted
  *
  * Four things of Linux: no_new_privs, resource limits, Landlock (which files), seccomp (which
  * system calls). None needs privileges, and none can be undone by the process or its children.

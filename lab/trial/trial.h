@@ -59,7 +59,7 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
                        lab_trial_outcome *outcome);
 
 /* lab_trial_run() executes the prepared problem once on each of @count sets, 1 to LAB_WIRE_SETS, in
- * order, within @seconds all together (0: what the limits say). On success the outputs are written
+ * order, within @seconds all together (0: those of the limits). On success the outputs are written
  * to the sets, and @outcome->seconds is the time of all executions: by the laboratory's clock, from
  * the request until the process is frozen, which takes some 50 microseconds more than computing; of
  * a CUDA candidate by the device's own timers. The process finds the values when the clock has
@@ -84,7 +84,7 @@ typedef struct lab_calls {
 /* lab_trial_time() executes the prepared problem once for each of @calls, within the seconds
  * of the limits, and takes the time as lab_trial_run() does. Which memory a call gets is drawn by
  * lot, for all calls by the same rule. Values are written when the process stands still. Outputs
- * hold bits that are all ones before: what is still so afterwards was not written. False, with
+ * hold bits that are all ones before: an element that still does was not written. False, with
  * @outcome, for whatever the candidate did wrong, writing beside an output included. */
 bool lab_trial_time(lab_trial *trial, lab_calls *calls, lab_trial_outcome *outcome);
 

@@ -1,5 +1,5 @@
 /*
- * trial_parts.h - what the files of a trial share (trial.c, trial_run.c, trial_time.c)
+ * trial_parts.h - declarations shared by the files of a trial (trial.c, trial_run.c, trial_time.c)
  */
 #ifndef LAB_TRIAL_PARTS_H
 #define LAB_TRIAL_PARTS_H
@@ -45,7 +45,7 @@ bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
 /* lab_trial_reach() has the process open the rooms of the first @count sets of the orders, and
  * nothing else, unless they are open; it has not been told then where tensors lie in them, nor
  * their values. On success the process stands still. lab_trial_compute() has it do what the orders
- * say, once that has been written, within @seconds (0: what the limits say), and takes the time. */
+ * say, once that has been written, within @seconds (0: those of the limits), and takes the time. */
 bool lab_trial_reach(lab_trial *trial, int count, lab_trial_outcome *outcome);
 bool lab_trial_compute(lab_trial *trial, double seconds, lab_trial_outcome *outcome);
 

@@ -1,5 +1,5 @@
 /*
- * verdict.c - what became of a candidate
+ * verdict.c - the verdicts on candidates
  */
 #include "lab/trial/verdict.h"
 

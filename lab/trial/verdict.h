@@ -1,5 +1,5 @@
 /*
- * verdict.h - what became of a candidate
+ * verdict.h - the verdicts on candidates
  */
 #ifndef LAB_VERDICT_H
 #define LAB_VERDICT_H
@@ -42,8 +42,8 @@ const char *lab_trial_verdict_sentence(lab_trial_verdict verdict);
 /* The outcome of one step of a trial. */
 typedef struct lab_trial_outcome {
     lab_trial_verdict verdict;
-    char text[256]; /* unless all is well: what happened, in one line without control characters */
-    double seconds; /* that it took, by the clock of the laboratory */
+    char text[256];     /* unless all is well: the reason, in one line without control characters */
+    double seconds;     /* that it took, by the clock of the laboratory */
     double own_seconds; /* of them, if the candidate computed: those that it had a CPU, or that its
                            device took, which do not tell who else wanted one */
 } lab_trial_outcome;

@@ -1,5 +1,5 @@
 /*
- * wire.h - what the laboratory and the process that runs a candidate agree upon
+ * wire.h - the protocol between the laboratory and the process that runs a candidate
  *
  * The process gets three descriptors beside its channels: two arenas of shared memory, for inputs,
  * which it cannot write to, and for outputs; and the code. It is asked in lines on its stdin and
@@ -91,7 +91,7 @@ typedef struct lab_wire_set {
 
 /* How a CUDA candidate is launched. */
 typedef struct lab_wire_launch {
-    char entry[48]; /* in the place of the pointer in @facts, which means nothing there */
+    char entry[48]; /* in place of the pointer in @facts, which means nothing there */
     char device[16];
     int32_t ptx;
     heed_launch_facts facts;

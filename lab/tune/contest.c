@@ -116,14 +116,14 @@ static heed_status play_ready(lab_tune *tune, lab_tune_shape *shape, int round,
     lab_bench_pair *pair = &shape->lead.pairs[round];
     pair->names[0] = lab_tune_contender(shape);
     pair->names[1] = shape->leader.name;
-    pair->guest = leader->guest;
+    pair->contender = leader->contender;
     pair->maker = leader->maker;
     heed_status status = take_turns(tune, shape, &shape->lead, round, options);
-    pair->guest = NULL;
+    pair->contender = NULL;
     pair->maker = NULL;
     if (status != HEED_OK || pair->outcome == LAB_BENCH_OK)
         return status;
-    lab_record_verdict fault = leader->guest && pair->blame == 1
+    lab_record_verdict fault = leader->contender && pair->blame == 1
                                    ? lab_bench_worker_fault(&leader->worker)
                                    : LAB_RECORD_OK;
     if (fault != LAB_RECORD_OK)

@@ -1,5 +1,5 @@
 /*
- * record.c - what tuning puts on the board
+ * record.c - the trials that tuning puts on the board
  */
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * board, wisdom -> times after -> gates for champions that nobody beat -> table or JSON
  *
  * Every trial of a search is on the board before the next one begins; a run that was interrupted is
- * done again with the answers of the board in the place of those of the device.
+ * done again with the answers of the board in place of those of the device.
  *
  * All of it has to be done in the given seconds. Each stage ends at its share of them, and looks at
  * the clock between two pieces of work: the start of a rival, one problem beside one rival, a point
@@ -33,7 +33,7 @@ enum {
     LAB_TUNE_AGAIN,      /* the same on fresh samples */
     LAB_TUNE_BEFORE,     /* beside the rivals */
     LAB_TUNE_AFTER,
-    LAB_TUNE_BROKEN, /* what failed in turns */
+    LAB_TUNE_BROKEN, /* a comparison that failed */
     LAB_TUNE_LEAD,   /* in turns with a leader of the board that cannot be planned */
     LAB_TUNE_LEAD_AGAIN,
     LAB_TUNE_PROVEN /* as LAB_TUNE_BEFORE, once it has passed all gates */
@@ -55,14 +55,14 @@ typedef struct lab_tune_contest {
     lab_bout bout;
     char times[LAB_ROUNDS][2][LAB_RECORD_TIME_SIZE]; /* when a round began and ended */
     bool won;
-    char why[LAB_TUNE_WHY_SIZE]; /* what became of it, in a sentence */
+    char why[LAB_TUNE_WHY_SIZE]; /* the outcome, in a sentence */
 } lab_tune_contest;
 
 /* One problem. */
 typedef struct lab_tune_shape {
     const lab_bench_source *source;
     char spec[HEED_SPEC_SIZE];
-    char champion[2 * HEED_NAME_SIZE]; /* what there is: of the board, else what heed plans */
+    char champion[2 * HEED_NAME_SIZE]; /* the incumbent: of the board, else heed's plan */
     int64_t promoted;                  /* the trial by which it leads the board; 0: it does not */
     bool foreign; /* the leader of the board cannot be planned, a user's source say: a kernel that
                      wins the contest with it takes its place */
@@ -73,7 +73,7 @@ typedef struct lab_tune_shape {
     char best[HEED_NAME_SIZE]; /* that the search found; "": nothing ran */
     double searched;           /* its seconds there, the luck of many included */
     int64_t reused;
-    lab_insight_course course;  /* what the guide of evolution is told */
+    lab_insight_course course;  /* the facts for the guide of evolution */
     lab_insight insight;        /* of the best that evolution began with, or came to */
     lab_tune_contest challenge; /* B is the champion */
     bool late;                  /* there was no time for one more round of it */

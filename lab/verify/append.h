@@ -3,8 +3,8 @@
  *
  * Values have all keys in K and V, the new ones among them as they are before they are rotated, and
  * the new ones once more in tensors of their own. A stage has no new ones in K and V but NaN, which
- * the kernel has to write over: what is expected of it reads them from their own tensors, and
- * rotates by its own definition.
+ * the kernel has to write over: the expected answer reads them from their own tensors, and rotates
+ * by its own definition.
  */
 #ifndef LAB_APPEND_H
 #define LAB_APPEND_H

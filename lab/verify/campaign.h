@@ -13,13 +13,12 @@
 
 /* A kernel on a device, or under a mask of CPU features. */
 typedef struct lab_contender {
-    const char *cpu;    /* as in heed_options */
-    const char *kernel; /* NULL: what the planner chooses */
-    bool worthwhile;    /* see lab_planned */
-    int threads;        /* as in heed_options */
-    const char *device; /* as in heed_options, but NULL is the CPU */
-    const lab_subject
-        *subject; /* in the place of a kernel of heed's, that needs no context; NULL */
+    const char *cpu;            /* as in heed_options */
+    const char *kernel;         /* NULL: the planner's choice */
+    bool worthwhile;            /* see lab_planned */
+    int threads;                /* as in heed_options */
+    const char *device;         /* as in heed_options, but NULL is the CPU */
+    const lab_subject *subject; /* in place of a kernel of heed's, that needs no context; NULL */
 } lab_contender;
 
 /* A problem with one kind of values. */

@@ -1,5 +1,5 @@
 /*
- * check.h - one kernel on one problem with one set of values: what the gates look at
+ * check.h - one kernel on one problem with one set of values: the subject of the gates
  */
 #ifndef LAB_CHECK_H
 #define LAB_CHECK_H

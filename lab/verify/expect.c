@@ -1,5 +1,5 @@
 /*
- * expect.c - what a kernel must compute on some rows of a problem, and how far it may be off
+ * expect.c - the right answer on some rows of a problem, and how far a kernel may be off
  */
 #include "lab/verify/expect.h"
 
@@ -105,7 +105,7 @@ typedef struct row_model {
     double reach;
     double above; /* how far the LSE may be beyond its error, as they are */
     int64_t seen; /* keys */
-    double more;  /* what decisions in doubt do to the row: as in row_sums */
+    double more;  /* the effect of decisions in doubt on the row: as in row_sums */
     double less;
     double moved;
     bool doubtful; /* no errors are known */

@@ -1,5 +1,5 @@
 /*
- * expect.h - what a kernel must compute on some rows of a problem, and how far it may be off
+ * expect.h - the right answer on some rows of a problem, and how far a kernel may be off
  *
  * An output row may differ from the float64 reference by
  *
@@ -44,8 +44,8 @@
  * row is tied: as no mix of their values is farther off, the budget of O grows by the largest |v_j
  * - o| among them, in place of which e r_j counts as 1 in the model if it is more. That of the LSE
  * grows by the logarithm of their number, and by how much higher t_j + 4 s_j is than t + 4 s. Such
- * rows are rare, or else every row of some values is: these pass by other rows alone, and no touch
- * is looked for in a tied row (sample.h).
+ * rows are rare, or else every row of some values is: other rows alone decide for these, and no
+ * touch is looked for in a tied row (sample.h).
  *
  * Where it is in doubt which way a comparison, floor() or int() of an expression goes, each key j
  * concerned has weights from p_j - a_j to p_j + b_j, over all ways. With A and B their sums, the

@@ -16,7 +16,7 @@
 
 typedef struct lab_inputs {
     const char *name;
-    const char *summary; /* what they are, and which mistakes they show */
+    const char *summary; /* a description, and the mistakes that they show */
     bool finite;         /* no NaN or infinity among them */
     bool exact;          /* rows that see 2^n live keys have an answer without rounding */
 

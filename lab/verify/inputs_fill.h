@@ -1,5 +1,5 @@
 /*
- * inputs_fill.h - what the distributions of input values are made of
+ * inputs_fill.h - parts that distributions of input values are made of
  */
 #ifndef LAB_INPUTS_FILL_H
 #define LAB_INPUTS_FILL_H

@@ -109,7 +109,7 @@ static void run_child(const workshop *shop, child_process *process)
         process->current = i + 1;
     }
     process->retired = true;
-    _exit(0); /* what the parent opened is the parent's to close */
+    _exit(0); /* the parent closes the files that it opened */
 }
 
 /* ---------------------------------------------------------------------------------------------- */

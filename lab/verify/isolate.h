@@ -24,7 +24,7 @@ typedef struct lab_place {
 
 /* The progress of the work. It outlives a crash, so that the crash can be explained. */
 typedef struct lab_trace {
-    char step[64]; /* what is being done, as in "ran the second time"; "" for nothing special */
+    char step[64]; /* the current step, as in "ran the second time"; "" for nothing special */
     lab_place places[LAB_PLACES_MAX];
     size_t place_count;
     bool last;         /* set by the work: after this piece the process is of no more use */
@@ -46,7 +46,7 @@ typedef enum lab_ended {
 /* How a piece of work ended. */
 typedef struct lab_ending {
     lab_ended how;
-    char text[160]; /* unless completed: what happened, to whom */
+    char text[160]; /* unless completed: the reason */
 } lab_ending;
 
 typedef struct lab_isolation {

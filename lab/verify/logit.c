@@ -1,6 +1,5 @@
 /*
- * logit.c - what becomes of a logit, and which keys are hidden, beside causal masks, windows and
- * chunks
+ * logit.c - operations on logits, and hidden keys, beside causal masks, windows and chunks
  */
 #include "lab/verify/logit.h"
 

@@ -1,6 +1,5 @@
 /*
- * logit.h - what becomes of a logit, and which keys are hidden, beside causal masks, windows and
- * chunks
+ * logit.h - operations on logits, and hidden keys, beside causal masks, windows and chunks
  *
  * The order is that of heed.h: softcap, bias, ALiBi, score; starts, shown, visible; sinks. Each in
  * code of its own, in float64 with a bound of how far float32 may be off, or rounded to float32.

@@ -164,8 +164,8 @@ static void fill_table(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
-/* One of the numbers below @limit for each of them: what a mixer makes of the halves of their bits,
- * again until it is below the limit. */
+/* One of the numbers below @limit for each of them: a mixer works on the halves of their bits,
+ * again until the result is below the limit. */
 static int64_t relabel(int64_t n, int64_t limit, uint64_t seed)
 {
     int half = 1;
@@ -305,7 +305,7 @@ static bool is_along_sequence(const heed_problem *problem, lab_role role)
            (array->size[0] == problem->seq_q || array->size[0] == problem->seq_k);
 }
 
-/* The largest size of the problem's arrays: what their indices are below. */
+/* The largest size of the problem's arrays: all indices are below it. */
 static int64_t largest_size(const heed_problem *problem)
 {
     int64_t most = 2;

@@ -1,5 +1,5 @@
 /*
- * proof.c - what a kernel must pass before it may be ranked: all gates, on all kinds of values
+ * proof.c - the cases that a kernel must pass before it is ranked: all gates, all kinds of values
  */
 #include "lab/verify/proof.h"
 

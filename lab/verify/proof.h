@@ -1,5 +1,5 @@
 /*
- * proof.h - what a kernel must pass before it may be ranked: all gates, on all kinds of values
+ * proof.h - the cases that a kernel must pass before it is ranked: all gates, all kinds of values
  *
  * One list of cases for all verbs that rank: `heed evolve`, tune, sweep, the gate of regressions
  * and `heed verify --proof`. `heed selftest` takes the cases that its kernels are tried on from the

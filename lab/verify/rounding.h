@@ -20,7 +20,7 @@ double lab_rounding_of_logit(const heed_problem *problem, const double *query, c
                              double *dot);
 
 /* lab_rounding_of_weights() returns that of the sum of the weights of @keys keys in parts of @part:
- * what the roundings of a sum of weighted values are worth where the values are alike. */
+ * the effect of the roundings of a sum of weighted values where the values are alike. */
 double lab_rounding_of_weights(const double *weights, int64_t keys, int64_t part);
 
 #endif /* LAB_ROUNDING_H */

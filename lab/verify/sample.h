@@ -44,7 +44,7 @@ typedef struct lab_sample {
     lab_expect *base; /* of the tensors as they were */
     double **weights; /* [row][seq_k]: the softmax, of the tensors as they were */
     double *logits;   /* [seq_k]: scratch */
-    lab_touch undo;   /* what puts the last touch back; index -1: there is none */
+    lab_touch undo;   /* that undoes the last one; index -1: there is none */
     int64_t calls;
 } lab_sample;
 

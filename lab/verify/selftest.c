@@ -58,7 +58,7 @@ typedef struct trials {
     size_t count;
     size_t before, total; /* for progress: trials of earlier calls, and of all */
     lab_case values;
-    const lab_selftest_trial *filled; /* whose values they are, or NULL */
+    const lab_selftest_trial *filled; /* the owner of the values, or NULL */
 } trials;
 
 /* Tries a kernel on the cases that it has to pass before it is ranked: those of a proof (proof.h)

@@ -17,7 +17,7 @@ static bool same_problem(const heed_problem *a, const heed_problem *b)
     return strcmp(spec[0], spec[1]) == 0;
 }
 
-/* A new plan comes before the old one goes: what they share of compiled code stays loaded. */
+/* A new plan comes before the old one goes: compiled code that they share stays loaded. */
 static heed_status make_plan(lab_planned *planned, const heed_problem *problem)
 {
     heed_plan *plan;

@@ -10,7 +10,7 @@
 
 typedef struct lab_planned {
     heed_context *context;
-    const char *kernel; /* as heed_plan_create_named() takes it; NULL: what the planner chooses */
+    const char *kernel; /* as heed_plan_create_named() takes it; NULL: the planner's choice */
     bool worthwhile;    /* without problems for which planning would not look at it */
     lab_mirror *mirror; /* in the memory of the context's device; NULL: that is the host's */
     heed_plan *plan;    /* of the problem prepared last, or NULL */

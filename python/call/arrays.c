@@ -5,7 +5,8 @@
 #include "objects.h"
 
 enum {
-    CHECKS = 8 /* of torch's state */
+    FIRST_CHECK = 6, /* of set_torch()'s arguments */
+    CHECKS = 8       /* of torch's state, at most */
 };
 
 /* NumPy's PyArrayObject_fields. */
@@ -57,6 +58,7 @@ static struct {
     PyObject *is_neg;
     PyObject *grad_enabled;
     PyObject *forward_ad;
+    PyObject *written; /* written(x) lets autograd know that a tensor was written to */
     PyObject *checks[CHECKS];
     int checks_count;
     PyObject *requires_grad; /* names of attributes */
@@ -116,7 +118,7 @@ static int read_torch(PyObject *x, int gradients, reading *to)
     dl_tensor tensor;
     if ((gradients && needs_gradient(x)) || answers(known.is_neg, x) || !tensor_of(x, &tensor))
         return 0;
-    if (tensor.rank < 0 || tensor.rank > RANK || (tensor.rank && !tensor.strides))
+    if (tensor.rank < 0 || tensor.rank > RANK || (tensor.rank && !tensor.strides) || !tensor.data)
         return 0;
     add_word(to, 2 | (int64_t)tensor.rank << 8 | (int64_t)tensor.code << 16 |
                      (int64_t)tensor.bits << 24 | (int64_t)tensor.lanes << 32);
@@ -131,10 +133,22 @@ static int read_torch(PyObject *x, int gradients, reading *to)
     return 1;
 }
 
+/* Whether tensors may have tangents, which only Python can read. */
+static int has_dual_level(void)
+{
+    PyObject *level = PyDict_GetItemWithError(known.forward_ad, known.current_level);
+    long number = level ? PyLong_AsLong(level) : 0;
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    return number >= 0;
+}
+
 int read_arrays(PyObject *const *arrays, int count, reading *to)
 {
     PyTypeObject *type = arrays[0]->ob_type;
     if (!type || (type != known.numpy && type != known.torch))
+        return 0;
+    if (type == known.torch && has_dual_level())
         return 0;
     int gradients = type == known.torch && answers(known.grad_enabled, NULL);
     to->words_count = 0;
@@ -169,6 +183,16 @@ char *data_of(PyObject *x)
     return tensor_of(x, &tensor) ? tensor.data + tensor.offset : NULL;
 }
 
+void note_written(PyObject *x)
+{
+    if (x->ob_type != known.torch)
+        return;
+    PyObject *answer = call_with(known.written, &x, 1);
+    if (!answer)
+        PyErr_Clear();
+    drop(answer);
+}
+
 int stream_of(const reading *from, void **stream)
 {
     return known.exchange->stream_of(from->device_type, from->device_id, stream) == 0;
@@ -181,11 +205,7 @@ int is_plain(const PyObject *q)
     for (int i = 0; i < known.checks_count; i++)
         if (answers(known.checks[i], NULL))
             return 0;
-    PyObject *level = PyDict_GetItemWithError(known.forward_ad, known.current_level);
-    long number = level ? PyLong_AsLong(level) : 0;
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    return number < 0;
+    return 1;
 }
 
 PyObject *set_numpy(PyObject *self, PyObject *const *x, Py_ssize_t count)
@@ -206,13 +226,12 @@ PyObject *set_numpy(PyObject *self, PyObject *const *x, Py_ssize_t count)
                          (array->flags & NUMPY_WRITEABLE) != 0);
 }
 
-/* set_torch(type, exchange, is_neg, grad_enabled, forward_ad, *checks) */
-
 PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
-    if (count < 5 || count > 5 + CHECKS)
-        return refuse("set_torch(type, exchange, is_neg, grad_enabled, forward_ad, *checks)");
+    if (count < FIRST_CHECK || count > FIRST_CHECK + CHECKS)
+        return refuse(
+            "set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, *checks)");
     const dl_exchange *exchange = PyCapsule_GetPointer(x[1], "dlpack_exchange_api");
     if (!exchange)
         return NULL;
@@ -222,8 +241,9 @@ PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count)
     known.is_neg = keep(x[2]);
     known.grad_enabled = keep(x[3]);
     known.forward_ad = keep(x[4]);
+    known.written = keep(x[5]);
     known.checks_count = 0;
-    for (Py_ssize_t i = 5; i < count; i++)
+    for (Py_ssize_t i = FIRST_CHECK; i < count; i++)
         known.checks[known.checks_count++] = keep(x[i]);
     known.torch = (PyTypeObject *)(void *)keep(x[0]);
     return none();

@@ -33,7 +33,8 @@ typedef struct reading {
 int arrays_init(void);
 
 /* read_arrays() reads arrays of one library; None stands for one that is not there, and the last
- * of the FIXED ones must be writable. Returns 0 where the call must go the long way. */
+ * of the FIXED ones must be writable. Returns 0 where the call must go the long way, as where
+ * tensors may have tangents. */
 int read_arrays(PyObject *const *arrays, int count, reading *to);
 
 /* key_of() returns the key as bytes. */
@@ -42,19 +43,23 @@ PyObject *key_of(const reading *from);
 /* data_of() returns where the elements of @x begin, or NULL, perhaps with no exception. */
 char *data_of(PyObject *x);
 
+/* note_written() lets torch's autograd know that the elements of @x were changed, if it is a
+ * tensor. */
+void note_written(PyObject *x);
+
 /* stream_of() writes the current stream of torch for the device of @from. Returns 0 with an
  * exception. */
 int stream_of(const reading *from, void **stream);
 
-/* is_plain() says whether @q is a tensor, and torch in its plain state: no trace, transform, mode,
- * autocast or tangent. */
+/* is_plain() says whether @q is a tensor, and torch in its plain state: no trace, transform, mode
+ * or autocast. */
 int is_plain(const PyObject *q);
 
 /* Functions of the module: set_numpy(array, use) returns (address, shape, strides, dtype,
  * writable) as they are read here, or, if @use is true, makes its type that of NumPy's arrays.
- * set_torch(type, exchange, is_neg, grad_enabled, forward_ad, *checks) does so for tensors: with
- * DLPack's table, functions of torch, the names of torch.autograd.forward_ad, and functions whose
- * answer is false in torch's plain state. */
+ * set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, *checks) does so for
+ * tensors: with DLPack's table, functions of torch, the names of torch.autograd.forward_ad, the
+ * function of note_written(), and functions whose answer is false in torch's plain state. */
 PyObject *set_numpy(PyObject *self, PyObject *const *x, Py_ssize_t count);
 PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count);
 

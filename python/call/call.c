@@ -45,7 +45,7 @@ typedef struct maker {
 
 typedef struct call_state {
     PyObject *plan; /* a capsule */
-    PyObject *keep; /* what must live as long */
+    PyObject *keep; /* must live as long */
     maker o;
     maker lse;
     size_t offset[OPERANDS]; /* in heed_buffers */
@@ -106,8 +106,8 @@ static maker maker_of(PyObject *tuple)
     return made;
 }
 
-/* call(plan, offsets, o, lse, keep): what again() needs. @offsets are those of the operands in
- * heed_buffers. */
+/* call(plan, offsets, o, lse, keep): the state that again() needs. @offsets are those of the
+ * operands in heed_buffers. */
 static PyObject *make_call(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
@@ -227,7 +227,8 @@ static int execute(const plan_state *plan, heed_buffers *buffers)
     return 0;
 }
 
-/* Makes @how's array unless @given; *@data becomes its memory. */
+/* Makes @how's array unless @given; *@data becomes its memory. Returns NULL without an exception if
+ * it has none, as under a transform of torch. */
 static PyObject *result_of(const maker *how, PyObject *q, PyObject *given, void *data)
 {
     PyObject *made = given;
@@ -238,7 +239,7 @@ static PyObject *result_of(const maker *how, PyObject *q, PyObject *given, void 
     char *at = made ? data_of(made) : NULL;
     if (made && !at) {
         Py_DecRef(made);
-        return PyErr_Occurred() ? NULL : refuse("heed: the result has no memory");
+        return NULL;
     }
     memcpy(data, &at, sizeof at);
     return made;
@@ -264,12 +265,14 @@ static PyObject *run(call_state *call, const plan_state *plan, PyObject *const *
     if (o && (lse || !call->lse.function) && place(plan, from, q, &buffers, &workspace) &&
         execute(plan, &buffers)) {
         call->count++;
+        if (out)
+            note_written(out);
         answer = lse ? PyTuple_Pack(2, o, lse) : keep(o);
     }
     drop(workspace);
     drop(lse);
     drop(o);
-    return answer;
+    return answer || PyErr_Occurred() ? answer : none();
 }
 
 /* again(calls, words, q, k, v, out, *operands): the result of calls[key, words], or None. */

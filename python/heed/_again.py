@@ -107,7 +107,8 @@ def _learn_torch(torch: Any) -> bool:
         getattr(torch._C, "_is_tracing", None),
         getattr(torch._C, "_is_any_autocast_enabled", None),
     ]
-    if exchange is None or None in checks or not hasattr(forward_ad, "_current_level"):
+    found = (exchange, *checks, getattr(torch.autograd.graph, "increment_version", None))
+    if None in found or not hasattr(forward_ad, "_current_level"):
         return False
     try:
         module.set_torch(
@@ -116,6 +117,7 @@ def _learn_torch(torch: Any) -> bool:
             torch.Tensor.is_neg,
             torch.is_grad_enabled,
             vars(forward_ad),
+            torch.autograd.graph.increment_version,
             *checks,
         )
     except (TypeError, ValueError):

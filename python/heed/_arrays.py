@@ -10,7 +10,7 @@ import ctypes
 import sys
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
-from ._errors import ArgumentTypeError, InvalidError
+from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 
 
 class View(NamedTuple):
@@ -100,6 +100,12 @@ def _numpy_type(name: str, dtype: Any) -> str:
 
 
 def _of_numpy(name: str, x: Any) -> View:
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(x, masked.MaskedArray):
+        raise ArgumentTypeError(
+            f"{name}: a masked array, whose mask heed does not look at; pass array.filled(), and "
+            "mask= for keys that nobody sees"
+        )
     dtype = _numpy_type(name, x.dtype)
     unit = x.dtype.itemsize
     for stride in x.strides:
@@ -123,8 +129,23 @@ _TORCH_TYPES = {
 }
 
 
+def has_tangent(x: Any) -> bool:
+    """Has a tensor a tangent, as torch.func.jvp gives it one?"""
+    forward_ad = sys.modules["torch"].autograd.forward_ad
+    if getattr(forward_ad, "_current_level", 0) < 0:
+        return False
+    return forward_ad.unpack_dual(x).tangent is not None
+
+
 def _of_torch(name: str, x: Any) -> View:
     torch = sys.modules["torch"]
+    if x.is_nested:
+        raise ArgumentTypeError(f"{name}: a nested tensor has no strides; pass a strided one")
+    if has_tangent(x):
+        raise UnsupportedError(
+            f"{name}: the tensor has a tangent (torch.func.jvp), and heed has no forward-mode "
+            "gradients; use torch's own attention"
+        )
     if x.requires_grad and torch.is_grad_enabled():
         raise InvalidError(
             f"{name}: the tensor requires a gradient, which heed does not compute; call under "
@@ -141,7 +162,16 @@ def _of_torch(name: str, x: Any) -> View:
     if kind not in ("cpu", "cuda"):
         raise ArgumentTypeError(f"{name}: heed has no kernels for device {x.device}")
     device = "cpu" if kind == "cpu" else f"cuda:{x.device.index}"
-    return View(x.data_ptr(), tuple(x.shape), tuple(x.stride()), dtype, device, x, x)
+    try:
+        pointer = x.data_ptr()
+    except RuntimeError:
+        pointer = None
+    if pointer is None or (pointer == 0 and x.numel()):
+        raise ArgumentTypeError(
+            f"{name}: the {type(x).__name__} has no memory, as under torch.vmap, torch.func and "
+            "FakeTensorMode; heed.torch has an operator for these"
+        )
+    return View(pointer, tuple(x.shape), tuple(x.stride()), dtype, device, x, x)
 
 
 # ---- DLPack --------------------------------------------------------------------------------------
@@ -181,13 +211,36 @@ def _dense(shape: Tuple[int, ...]) -> Tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _of_dlpack(name: str, x: Any) -> View:
-    kind, number = x.__dlpack_device__()
+def _capsule_of(name: str, x: Any) -> Tuple[int, int, Any]:
+    """The device type, the device's number, and a capsule."""
+    try:
+        kind, number = x.__dlpack_device__()
+        kind, number = int(kind), int(number)
+    except Exception as error:
+        raise ArgumentTypeError(
+            f"{name}: __dlpack_device__ of {type(x).__name__} failed: {str(error)[:200]}"
+        ) from error
     if kind not in _DLPACK_CPU + _DLPACK_CUDA:
         raise ArgumentTypeError(f"{name}: heed has no kernels for DLPack's device type {kind}")
     # On CUDA the producer makes its work visible to the legacy default stream, heed's own default.
-    capsule = x.__dlpack__(stream=1) if kind in _DLPACK_CUDA else x.__dlpack__()
-    tensor = ctypes.cast(_pointer_of(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
+    try:
+        return kind, number, x.__dlpack__(stream=1) if kind in _DLPACK_CUDA else x.__dlpack__()
+    except Exception as error:
+        raise ArgumentTypeError(
+            f"{name}: __dlpack__ of {type(x).__name__} failed: {str(error)[:200]}"
+        ) from error
+
+
+def _of_dlpack(name: str, x: Any) -> View:
+    kind, number, capsule = _capsule_of(name, x)
+    try:
+        pointer = _pointer_of(capsule, b"dltensor")
+    except ValueError:
+        raise ArgumentTypeError(
+            f"{name}: __dlpack__ of {type(x).__name__} gave {str(capsule)[:60]}, which is not a new "
+            "capsule named dltensor"
+        ) from None
+    tensor = ctypes.cast(pointer, ctypes.POINTER(_Tensor)).contents
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     strides = (
         tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else _dense(shape)
@@ -196,8 +249,7 @@ def _of_dlpack(name: str, x: Any) -> View:
     if dtype is None or tensor.dtype.lanes != 1:
         raise _refuse_dtype(name, (tensor.dtype.code, tensor.dtype.bits))
     device = "cpu" if kind in _DLPACK_CPU else f"cuda:{number}"
-    pointer = (tensor.data or 0) + tensor.byte_offset
-    return View(pointer, shape, strides, dtype, device, x, capsule)
+    return View((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, device, x, capsule)
 
 
 # ---- All of them ---------------------------------------------------------------------------------
@@ -206,6 +258,10 @@ def _of_dlpack(name: str, x: Any) -> View:
 def library_of(x: Any) -> str:
     """The name of the library that an array is of, such as "numpy"."""
     return type(x).__module__.partition(".")[0]
+
+
+def _is_jax(x: Any) -> bool:
+    return library_of(x) in ("jax", "jaxlib")
 
 
 def _is_array(x: Any) -> bool:
@@ -224,6 +280,10 @@ def view(name: str, x: Any) -> View:
         return _of_torch(name, x)
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
         return _of_dlpack(name, x)
+    if _is_jax(x):
+        raise ArgumentTypeError(
+            f"{name}: {type(x).__name__} has no memory; heed.jax.attention takes traced arrays"
+        )
     raise ArgumentTypeError(
         f"{name}: {type(x).__name__} is no array of NumPy, no tensor of PyTorch, and has no "
         "__dlpack__"
@@ -260,11 +320,15 @@ def _numpy_empty(like: Any, shape: Tuple[int, ...], dtype: str) -> Any:
 
 def _torch_key(q: Any, k: Any, v: Any, out: Any) -> Optional[Tuple[Any, ...]]:
     torch = sys.modules["torch"]
+    level = getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None)
+    if getattr(torch.autograd.forward_ad, "_current_level", 0) >= 0 or (level and level() is not None):
+        return None
     tensor, strided, gradients = torch.Tensor, torch.strided, torch.is_grad_enabled()
     known: Tuple[Any, ...] = ()
     for x in (q, k, v) if out is None else (q, k, v, out):
         if (
             type(x) is not tensor
+            or x.is_nested
             or x.layout is not strided
             or (gradients and x.requires_grad)
             or x.is_neg()
@@ -314,7 +378,7 @@ def require_writable(name: str, x: View) -> None:
     """Raise unless the elements may be written."""
     if _is_array(x.array) and not x.array.flags.writeable:
         raise InvalidError(f"{name}: the array is read-only")
-    if library_of(x.array) in ("jax", "jaxlib"):
+    if _is_jax(x.array):
         raise ArgumentTypeError(f"{name}: arrays of JAX cannot be written")
 
 
@@ -328,10 +392,30 @@ def empty(like: View, shape: Tuple[int, ...], dtype: str) -> Any:
         types = {"f32": cupy.float32, "bytes": cupy.uint8}
         with cupy.cuda.Device(int(like.device[5:])):
             return cupy.empty(shape, like.array.dtype if dtype == like.dtype else types[dtype])
+    if _is_jax(like.array) and like.device == "cpu":
+        numpy = sys.modules["numpy"]  # which JAX is made of
+        return numpy.empty(shape, like.array.dtype if dtype == like.dtype else numpy.float32)
     raise ArgumentTypeError(
         f"out: heed cannot make arrays of {library_of(like.array)}; pass one as out=, of NumPy, "
         "CuPy or PyTorch on the same device"
     )
+
+
+def result_for(q: Any, x: Any) -> Any:
+    """An array that empty() made and heed has filled, as one of q's library: JAX writes none, so
+    that its are made of NumPy's."""
+    if x is None or not _is_jax(q):
+        return x
+    return sys.modules["jax"].device_put(x, q.sharding)
+
+
+def written(*arrays: Any) -> None:
+    """Let torch's autograd know that tensors have been written to."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        for x in arrays:
+            if isinstance(x, torch.Tensor):
+                torch.autograd.graph.increment_version(x)
 
 
 def stream_of(like: View) -> int:

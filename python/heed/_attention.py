@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from ctypes import sizeof
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
@@ -10,14 +9,24 @@ from . import _again
 from . import _library as c
 from . import _values
 from ._again import Calls, makers_of
-from ._arrays import NUMPY, Fast, View, empty, fast_of, require_writable, view
+from ._arrays import (
+    NUMPY,
+    Fast,
+    View,
+    empty,
+    fast_of,
+    require_writable,
+    result_for,
+    view,
+    written,
+)
 from ._context import context_of
 from ._errors import ArgumentTypeError, InvalidError
 from ._fields import (
     LAYOUTS,
     OPERANDS,
     Words,
-    check_words,
+    checked,
     dense_out,
     expression,
     fill_arrays,
@@ -26,22 +35,23 @@ from ._fields import (
     fill_operands,
     fill_sizes,
     order,
-    pair,
     require,
     unpacked,
     values_of,
 )
+from ._lock import Lock
 from ._plan import Plan
 from ._problem import TYPES, Problem
 
 _PLANS_MAX = 256
 _plans: Dict[Tuple[Any, ...], Plan] = {}
-_plans_lock = threading.Lock()
+_plans_lock = Lock()
 
 
 def _plan_of(key: Tuple[Any, ...], fields: c.Problem, device: str) -> Plan:
-    """The plan that the cache has, or a new one. The oldest one makes room on a CPU;
-    a GPU's stay, since work that they started may not have ended."""
+    """A new plan, which the cache keeps. The oldest one makes room on a CPU; a GPU's stay until the
+    process ends, since work that they started may not have ended, and CUDA graphs that captured
+    it may be replayed at any time."""
     problem = Problem._of(fields)
     plan = Plan(problem, context_of(device))
     with _plans_lock:
@@ -72,6 +82,9 @@ class _Known(NamedTuple):
 _known: Dict[Tuple[Any, ...], _Known] = {}
 _calls = Calls(_PLANS_MAX)
 _repeat = _again.module.again if _again.module else None
+_K_NEW = OPERANDS.index("k_new")
+
+
 def _key_of(x: View) -> Tuple[Any, ...]:
     return (x.shape, x.strides, x.dtype)
 
@@ -90,7 +103,7 @@ def compute(
     """attention() with all checks; @given are the OPERANDS. Returns out, the LSE if it is wanted,
     and the plan that did it."""
     layout = LAYOUTS[_values.word("layout", words.layout, tuple(LAYOUTS))]
-    check_words(words)
+    words = checked(words)
     texts = (expression("score", words.score), expression("visible", words.visible))
     named_given = dict(zip(OPERANDS, given))
     packed_q, packed_k = (named_given.get(f"cu_seqlens_{side}") is not None for side in "qk")
@@ -111,11 +124,11 @@ def compute(
         if x is not None
     }
     fields = c.Problem(size=sizeof(c.Problem), shared=v is None)
-    fields.invariant = bool(words.batch_invariant)
+    fields.invariant = words.batch_invariant
     fields.prefix = words.prefix
     most = (words.max_seqlen_q, words.max_seqlen_k)
     o_size = fill_sizes(fields, like, views["k"], views["v"], operands, layout, most)
-    others = fill_new(fields, views, operands, layout, bool(words.rotary_interleaved))
+    others = fill_new(fields, views, operands, layout, words.rotary_interleaved)
     if out is None and packed_q:
         out = empty(like, o_size[1:], like.dtype)
     elif out is None:
@@ -133,7 +146,7 @@ def compute(
         lse = empty(like, lse_size[1:] if packed_q else lse_size, "f32")
         views["lse"] = view("lse", lse)
     named = {} if arrays is None else arrays
-    array_views = fill_arrays(fields, named)
+    array_views = fill_arrays(fields, named, texts)
     for name, x in (*views.items(), *operands.items(), *zip(named, array_views)):
         if x.device != like.device:
             raise InvalidError(f"{name}: it is on {x.device}, q on {like.device}")
@@ -173,36 +186,41 @@ def attend(
     dim_v: Optional[int] = None,
 ) -> Any:
     """attention() with the OPERANDS as a tuple."""
-    shared = v is None
-    if _repeat is not None and arrays is None and not shared:
+    new = len(given) > _K_NEW and given[_K_NEW] is not None
+    plain = arrays is None and v is not None and dim_v is None  # and can be known
+    if _repeat is not None and plain:
         again = _repeat(_calls.known, words, q, k, v, out, *given)
         if again is not None:
+            if new:
+                written(k, v)
             return again
-    asked = words
-    if words.window is not None:
-        words = words._replace(window=pair(words.window))
+    changed = (out, k, v) if new else (out,)
+    if isinstance(words.window, list):
+        words = words._replace(window=tuple(words.window))
     usual = fast = None
-    if arrays is None and not shared and all(x is None for x in given):
+    if plain and all(x is None for x in given):
         fast = fast_of(q)
         seen = fast.key(q, k, v, out) if fast else None
         if seen is not None:
             usual = (seen, words)
             try:
                 known = _known.get(usual)
-            except TypeError:  # a word without a hash, which compute() names
+            except TypeError:  # a word without a hash, which compute() takes or names
                 known = usual = None
             if known is not None and known.plan._pointer is not None:
-                return known.call(q, k, v, out)
+                found = known.call(q, k, v, out)
+                written(*changed)
+                return found
     found, lse, plan = compute(q, k, v, given, words, arrays=arrays, out=out, dim_v=dim_v)
+    written(*changed)
+    if out is None:
+        found, lse = result_for(q, found), result_for(q, lse)
     shapes = (found.shape if out is None else None, None if lse is None else lse.shape)
     makers = makers_of(q, *shapes)
-    new = dict(zip(OPERANDS, given)).get("k_new") is not None
     # Calls without a V are not repeated in C, nor those that write to arrays that may be read-only.
-    if shared or (new and fast_of(q) is NUMPY):
+    if v is None or (new and fast_of(q) is NUMPY):
         return found if lse is None else (found, lse)
-    if arrays is None and _calls.learn(
-        asked, (q, k, v, out, *given), OPERANDS, plan, *makers, keep=plan
-    ):
+    if plain and _calls.learn(words, (q, k, v, out, *given), OPERANDS, plan, *makers, keep=plan):
         pass
     elif usual is not None and fast is not None:
         if len(_known) > _PLANS_MAX:
@@ -294,7 +312,7 @@ def attention(
         layout: "bshd", "bhsd" or "sbhd": the order of q, k, v and out.
         return_lse: also return the natural log-sum-exp, float32 (batch, query heads, queries).
         out: where the result goes, of the shape (batch, queries, query heads, head dim of v) in
-            the layout; None: a new array of q's library.
+            the layout; None: a new array of q's library. Of JAX, on a CPU alone.
         dim_v: the head dim of V, for v=None alone.
         k_new, v_new: (batch, new keys, key/value heads, head dim) in the layout: they are written to
             k and v, a cache, at the keys lengths - new keys to lengths - 1 of each batch element,

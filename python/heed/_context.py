@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from ctypes import byref, c_size_t, c_void_p, sizeof
 from types import TracebackType
@@ -13,6 +12,7 @@ from . import _library as c
 from . import _values
 from ._errors import InvalidError
 from ._library import check, library, text_of
+from ._lock import Lock
 
 if TYPE_CHECKING:
     from ._plan import Plan
@@ -147,7 +147,7 @@ class Context:
 
 
 _contexts: Dict[Tuple[str, int], Context] = {}
-_contexts_lock = threading.Lock()
+_contexts_lock = Lock()
 
 
 def context_of(device: str) -> Context:

@@ -1,4 +1,4 @@
-"""heed.doctor(): what this process has for heed, and what it lacks."""
+"""heed.doctor(): the parts of heed that this process has, and those that it lacks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _kernels() -> str:
         except (OSError, UnicodeDecodeError):
             continue
         return f"{count} by {compiler}, in {os.path.normpath(folder)}"
-    raise HeedError("no compiled kernels came along: on a GPU NVRTC compiles all")
+    raise HeedError("no precompiled kernels: on a GPU NVRTC compiles all")
 
 
 def _module(name: str) -> Callable[[], str]:

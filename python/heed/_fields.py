@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from ctypes import c_float
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from . import _library as c
@@ -90,7 +92,7 @@ def unpacked(name: str, x: View, packed: bool) -> View:
 def _fill_packed(
     fields: c.Problem, operands: Dict[str, View], most: Tuple[Optional[int], Optional[int]]
 ) -> None:
-    """The sizes of packed sequences, in the place of those of one batch element."""
+    """The sizes of packed sequences, in place of those of one batch element."""
     lengths = {}
     for side, longest in zip("qk", most):
         cu = operands.get(f"cu_seqlens_{side}")
@@ -246,7 +248,10 @@ def fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
         fields.table.along |= c.ALONG_BATCH
 
 
-def fill_arrays(fields: c.Problem, arrays: Mapping[str, Any]) -> "list[View]":
+def fill_arrays(
+    fields: c.Problem, arrays: Mapping[str, Any], texts: Tuple[bytes, ...]
+) -> "list[View]":
+    """Views of the arrays that the expressions name, all of them."""
     views = []
     if not isinstance(arrays, Mapping):
         raise ArgumentTypeError(
@@ -265,6 +270,10 @@ def fill_arrays(fields: c.Problem, arrays: Mapping[str, Any]) -> "list[View]":
         if len(encoded) >= c.ARRAY_NAME_SIZE:
             raise InvalidError(
                 f"arrays: the name {name!r} is longer than {c.ARRAY_NAME_SIZE - 1} letters"
+            )
+        if not any(re.search(rb"\b" + re.escape(encoded) + rb"\s*\[", text) for text in texts):
+            raise InvalidError(
+                f"arrays[{name!r}]: neither score nor visible has {name}[...]; leave it out"
             )
         step = 1
         for size, stride in zip(reversed(x.shape), reversed(x.strides)):
@@ -305,6 +314,7 @@ def values_of(k: View, v: Optional[View], dim_v: Optional[int]) -> View:
         return v
     if dim_v is None:
         raise InvalidError("v: missing, and so is dim_v, which says how much of k is V without it")
+    dim_v = _values.integer("dim_v", dim_v)
     if not k.shape or not 1 <= dim_v <= k.shape[-1]:
         raise InvalidError(f"dim_v: {dim_v}; it must be 1 to the head dim of k, {k.shape[-1:]}")
     return part_of(k, dim_v)
@@ -321,6 +331,8 @@ def fill_new(
     rest = dict(operands)
     new: Dict[str, View] = {x: rest.pop(x) for x in ("k_new", "v_new") if x in rest}
     turns: Dict[str, View] = {x: rest.pop(x) for x in ("rotary_cos", "rotary_sin") if x in rest}
+    if interleaved and not turns:
+        raise InvalidError("rotary_interleaved: True, and there is no rotary_cos; leave it out")
     if not new and not turns:
         return rest
     if "k_new" not in new or ("v_new" in new) == bool(fields.shared):
@@ -359,35 +371,48 @@ def _fill_turns(fields: c.Problem, turns: Dict[str, View], interleaved: bool) ->
             raise InvalidError(f"{name}: the array is not dense")
         fields.rotary = 2 * x.shape[1]
         setattr(fields, name, c.Operand(type=_OPERAND_DATA[x.dtype], along=c.ALONG_POSITION))
-    fields.interleaved = 1 if interleaved and turns else 0
+    fields.interleaved = 1 if interleaved else 0
     shapes = [x.shape[1] for x in turns.values()]
     if len(set(shapes)) > 1:
         raise InvalidError(f"rotary_sin: it has {shapes[1]} pairs, rotary_cos {shapes[0]}")
 
 
-def check_words(words: Words) -> None:
-    """Raise for words that the problem's fields would take in silence."""
+def _integer_or_none(name: str, value: Any) -> Optional[int]:
+    return None if value is None else _values.integer(name, value)
+
+
+def checked(words: Words) -> Words:
+    """The words as Python's own numbers and flags, which have a hash. Raises for those that the
+    problem's fields would take in silence, or in words that name nothing."""
     causal, scale = words.causal, words.scale
-    if not isinstance(causal, (bool, str)) and type(causal).__name__ not in ("bool_", "bool"):
-        raise ArgumentTypeError(
-            f"causal: {type(causal).__name__} is no bool; pass True, False, 'top-left' or "
-            "'bottom-right'"
-        )
-    _values.integer("chunk", 0 if words.chunk is None else words.chunk)
-    _values.integer("prefix", words.prefix)
     if words.align is not None:
         _values.word("align", words.align, tuple(_CAUSAL))
-    _values.number("softcap", words.softcap)
-    if scale is not None and _values.number("scale", scale) == 0:
-        raise InvalidError(f"scale: {scale} makes all logits equal; pass another number")
+    if scale is not None:
+        scale = _values.number("scale", scale)
+        if c_float(scale).value == 0:
+            raise InvalidError(f"scale: {scale} makes all logits equal; pass another number")
+    if not isinstance(causal, str):
+        choices = "True, False, 'top-left' or 'bottom-right'"
+        causal = _values.flag("causal", causal, choices)
+    return words._replace(
+        causal=causal,
+        window=None if words.window is None else pair(words.window),
+        chunk=_integer_or_none("chunk", words.chunk),
+        softcap=_values.number("softcap", words.softcap),
+        scale=scale,
+        return_lse=_values.flag("return_lse", words.return_lse),
+        max_seqlen_q=_integer_or_none("max_seqlen_q", words.max_seqlen_q),
+        max_seqlen_k=_integer_or_none("max_seqlen_k", words.max_seqlen_k),
+        rotary_interleaved=_values.flag("rotary_interleaved", words.rotary_interleaved),
+        batch_invariant=_values.flag("batch_invariant", words.batch_invariant),
+        prefix=_values.integer("prefix", words.prefix),
+    )
 
 
-def pair(window: Any) -> Tuple[Any, Any]:
+def pair(window: Any) -> Tuple[Optional[int], Optional[int]]:
     """A window as a tuple."""
     if isinstance(window, (list, tuple)) and len(window) == 2:
-        for i, limit in enumerate(window):
-            if limit is not None:
-                _values.integer(f"window[{i}]", limit)
-        return (window[0], window[1])
+        left, right = (_integer_or_none(f"window[{i}]", limit) for i, limit in enumerate(window))
+        return (left, right)
     kind = ArgumentTypeError if not isinstance(window, (list, tuple)) else InvalidError
     raise kind(f"window: {str(window)[:40]!r} is no pair (left, right); pass one, or None")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import weakref
 from ctypes import byref, c_void_p
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 from . import _library as c
-from ._arrays import View, stream_of
+from ._arrays import View, stream_of, written
 from ._context import destroy
 from ._errors import InvalidError
 from ._library import check, library
@@ -21,7 +21,9 @@ class Graph:
     freed with its last reference, or with its plan.
     """
 
-    def __init__(self, plan: int, buffers: c.Buffers, like: View, kept: Any, out: Any) -> None:
+    def __init__(
+        self, plan: int, buffers: c.Buffers, like: View, kept: Any, out: Any, changed: Tuple[Any, ...]
+    ) -> None:
         pointer = c_void_p()
         check(library.heed_graph_create(byref(pointer), plan, byref(buffers)))
         assert pointer.value is not None
@@ -30,6 +32,7 @@ class Graph:
         self._like = like
         self._kept = kept
         self._out = out
+        self._changed = changed
 
     @property
     def out(self) -> Any:
@@ -38,19 +41,21 @@ class Graph:
 
     def replay(self) -> Any:
         """Start the execution again, on the current stream of q's library, with what the arrays
-        hold by then: one launch, and no check. Replays of one graph must not overlap, as they share
-        a workspace and the result: start them on one stream, from one thread at a time.
+        hold by then: one launch, and without HEED_CHECK=1 no check. Replays of one graph must not
+        overlap, as they share a workspace and the result: start them on one stream, from one thread
+        at a time.
 
         Returns:
             out.
 
         Raises:
-            InvalidError: the plan or its context was closed.
+            InvalidError: the plan or its context was closed; or HEED_CHECK=1 found a wrong number.
             DeviceError, LostError: the driver refuses.
         """
         if self._pointer is None:
             raise InvalidError("graph: its plan is closed; capture another one")
         check(library.heed_graph_launch(self._pointer, stream_of(self._like) or None))
+        written(self._out, *self._changed)
         return self._out
 
     def close(self) -> None:

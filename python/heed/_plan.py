@@ -20,8 +20,10 @@ from ._arrays import (
     memory_pointer,
     part_of,
     require_writable,
+    result_for,
     stream_of,
     view,
+    written,
 )
 from ._context import Context, context_of, destroy
 from ._errors import ArgumentTypeError, InvalidError
@@ -304,10 +306,13 @@ class Plan:
             signature = fast.key(q, k, v, out) if fast else None
             if fast and signature is not None and signature == self._signature:
                 self._run_again(fast, q, k, v, out, None)
+                written(out)
                 return out
         views, arrays, made = self._gather(q, k, v, out, lse, operands)
         makes, out = out is None, made
         self._run(views["q"], {name: x.pointer for name, x in views.items()}, arrays)
+        written(out, lse, *((k, v) if self.problem._c.append else ()))
+        out = result_for(q, out) if makes else out
         self._signature = signature
         if _repeat is not None and lse is None and operands is None and v is not None:
             given = (q, k, v, None if makes else out)
@@ -350,7 +355,9 @@ class Plan:
             workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
         buffers = self._make_buffers(workspace)
         _fill(buffers, {name: x.pointer for name, x in views.items()}, arrays)
-        graph = Graph(self._open(), buffers, like, (self, views, operands, workspace), out)
+        changed = (lse, *((k, v) if self.problem._c.append else ()))
+        kept = (self, views, operands, workspace)
+        graph = Graph(self._open(), buffers, like, kept, out, changed)
         self._graphs.add(graph)
         return graph
 

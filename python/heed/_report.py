@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Tuple
 
+from ._lock import Lock
 
 
 class Row(NamedTuple):
@@ -44,7 +44,9 @@ def _count(call: Any) -> int:
     return found
 
 
-_lock = threading.Lock()
+_lock = Lock()
+_KINDS_MAX = 1000  # rows of either kind; what comes later is counted together
+_OTHERS = "others"
 _records: Dict[Tuple[str, str], Record] = {}
 _counters: List[Tuple[Record, Any]] = []  # calls of C that have not been counted yet
 _fallen: Dict[Tuple[Hashable, str], int] = {}  # by description and reason
@@ -55,6 +57,8 @@ def record_of(problem: str, kernel: str) -> Record:
     found = _records.get((problem, kernel))
     if found is None:
         with _lock:
+            if len(_records) >= _KINDS_MAX and (problem, kernel) not in _records:
+                problem, kernel = _OTHERS, "several kernels"
             found = _records.setdefault((problem, kernel), Record(problem, kernel))
     return found
 
@@ -78,6 +82,8 @@ def settle(calls: List[Any]) -> None:
 def fell_back(problem: Hashable, reason: str) -> None:
     """Count a call that torch computes. str(problem) describes it."""
     with _lock:
+        if len(_fallen) >= _KINDS_MAX and (problem, reason) not in _fallen:
+            problem, reason = _OTHERS, "several reasons"
         _fallen[problem, reason] = _fallen.get((problem, reason), 0) + 1
 
 

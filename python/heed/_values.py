@@ -10,6 +10,7 @@ from typing import Any, Optional, Tuple
 from ._errors import ArgumentTypeError, InvalidError
 
 _INT_MAX = (1 << 31) - 1
+_SCALE_MIN = 2.0**-126
 
 
 def text(name: str, value: Any) -> bytes:
@@ -65,6 +66,22 @@ def number(name: str, value: Any) -> float:
         ) from None
     except OverflowError:
         raise InvalidError(f"{name}: the number is beyond those of a float; pass another") from None
+
+
+def flag(name: str, value: Any, choices: str = "True or False") -> bool:
+    """True or False, of Python or NumPy."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
+        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no bool; pass {choices}")
+    return bool(value)
+
+
+def scale(name: str, value: Any) -> Optional[float]:
+    """A scale of logits for C, where 0 stands for the default; None does so here. 0 becomes the
+    smallest normal number of float32: logits below 1e30 then differ by less than softmax can tell."""
+    if value is None:
+        return None
+    found = number(name, value)
+    return _SCALE_MIN if abs(found) < _SCALE_MIN else found
 
 
 def word(name: str, value: Any, choices: Tuple[str, ...]) -> str:

@@ -64,7 +64,7 @@ def _backend_of(name: str) -> Any:
 
 
 def register(backend: str = "native") -> None:
-    """Put heed in the place of a backend of diffusers that has the native one's parameters.
+    """Put heed in place of a backend of diffusers that has the native one's parameters.
 
     Raises:
         ImportError: diffusers is not installed.

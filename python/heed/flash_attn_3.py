@@ -247,7 +247,7 @@ def flash_attn_with_kvcache(
     here (page_table is its block_table, whose rows cache_batch_idx may name), and:
 
     Args:
-        rotary_seqlens: int32, (batch,): where rotation begins, in the place of cache_seqlens.
+        rotary_seqlens: int32, (batch,): where rotation begins, in place of cache_seqlens.
         cu_seqlens_q: int32, (batch + 1,): q is (tokens, heads, dim), and each sequence's queries
             begin there; no sequence has more than max_seqlen_q.
         cu_seqlens_k_new: the same for k and v, (tokens, key/value heads, dim).

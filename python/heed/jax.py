@@ -33,13 +33,12 @@ from ._fields import (
     LAYOUTS,
     OPERANDS,
     Words,
-    check_words,
+    checked,
     expression,
     fill_mask,
     fill_operands,
     fill_sizes,
     order,
-    pair,
 )
 from ._library import library
 from ._plan import Plan
@@ -332,7 +331,7 @@ def _differentiable(words: _Words) -> Callable[..., Any]:
     call: Any = jax.custom_vjp(_mapped(words))
 
     def forward(*arrays: Any) -> Tuple[Any, Any]:
-        return _mapped(words)(*arrays), arrays
+        return call(*arrays), arrays  # which has a gradient again
 
     def backward(arrays: Any, cotangents: Any) -> Any:
         _, pull = jax.vjp(functools.partial(_define, words), *arrays)
@@ -385,7 +384,11 @@ def attention(
     memory for batch * heads * queries * keys logits.
     """
     _values.word("layout", layout, tuple(LAYOUTS))
-    check_words(Words(causal=causal, chunk=chunk, align=align, softcap=softcap, scale=scale))
+    said = checked(
+        Words(causal, window, chunk, align, softcap, scale=scale, return_lse=return_lse)
+    )
+    expression("score", score)
+    expression("visible", visible)
     given = {
         name: x
         for name, x in zip(OPERANDS, (bias, mask, slopes, sinks, starts, lengths, table))
@@ -399,17 +402,17 @@ def attention(
     if str(arrays[0].dtype) not in ("float32", "float16", "bfloat16"):
         raise ArgumentTypeError(f"q: dtype {arrays[0].dtype} is not float32, float16 or bfloat16")
     words = _Words(
-        causal,
-        None if window is None else pair(window),
-        chunk,
-        align,
-        float(softcap),
+        said.causal,
+        said.window,
+        said.chunk,
+        said.align,
+        said.softcap,
         score,
         visible,
-        None if scale is None else float(scale),
+        said.scale,
         layout,
-        bool(return_lse),
+        said.return_lse,
         tuple(given),
     )
     found = _differentiable(words)(*arrays)
-    return found if return_lse else found[0]
+    return found if said.return_lse else found[0]

@@ -150,7 +150,7 @@ def attention_forward(
         words: others are not looked at.
 
     Returns:
-        (batch, queries, heads, dim of value), and None in the place of weights.
+        (batch, queries, heads, dim of value), and None in place of weights.
 
     Raises:
         UnsupportedError: dropout is not 0.

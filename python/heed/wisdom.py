@@ -1,4 +1,4 @@
-"""Wisdom of the contexts that heed.attention() uses: what planning has learned by measuring.
+"""Wisdom of the contexts that heed.attention() uses: choices that planning has measured.
 
 >>> heed.wisdom.load("heed.wisdom")     # of `heed tune --wisdom heed.wisdom`, say
 >>> heed.attention(q, k, v)             # planned with it

@@ -1,5 +1,5 @@
 /*
- * ablated.c - plans of CPU kernels that are worse on purpose
+ * ablated.c - plans of degraded builds of CPU kernels
  */
 #include "ablated.h"
 
@@ -27,7 +27,7 @@ static const struct {
 #undef HEED_ABLATED
 };
 
-/* The code that such a plan runs, in the place of the kernel of kernels.def. */
+/* The code that such a plan runs, in place of the kernel of kernels.def. */
 typedef struct ablated_plan {
     heed_kernel kernel;
     heed_algorithm algorithm;

@@ -1,5 +1,5 @@
 /*
- * ablated.h - CPU kernels that are worse on purpose, to see what that costs
+ * ablated.h - degraded builds of CPU kernels, to see the cost of their parts
  *
  * The kernels' own sources, built anew with HEED_ABLATE (cuda/kernels/ablate.cuh). They are in a
  * library of their own, heed_ablated, which tools link and applications do not.

@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "../problem/problem.h"
+#include "../problem/operand.h"
 #include "cpu.h"
 
 /* Elements that a thread writes sooner than another one wakes up. */
@@ -54,10 +54,7 @@ static void write_vector(const append_job *job, void *to, const void *from, int6
 static void load_turns(float *to, const heed_problem *p, const heed_operand *operand,
                        const void *data, int64_t position)
 {
-    static const heed_type types[] = {
-        [HEED_DATA_F32] = HEED_F32, [HEED_DATA_F16] = HEED_F16, [HEED_DATA_BF16] = HEED_BF16
-    };
-    const heed_type type = types[operand->type];
+    const heed_type type = heed_data_type(operand->type);
     const int64_t pairs = p->rotary / 2;
     const size_t at = (size_t)(position * pairs) * heed_type_size(type);
     heed_load_row(to, (const char *)data + at, pairs, type);

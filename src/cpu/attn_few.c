@@ -55,6 +55,7 @@ size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem, 
 const heed_algorithm heed_algorithm_few = {
     .knobs = { { 'm', "BLOCK_ROWS", { 8, 4, 16 } }, { 's', "SPLITS", { 1, 2, 4, 8, 16, 32, 64 } } },
     .modifies = true,
+    .legal = heed_cpu_legal,
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

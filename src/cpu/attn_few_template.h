@@ -17,7 +17,7 @@
  *
  * Knobs m (rows per task) and s (tasks that share the keys) are in attn_few.c.
  *
- * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
+ * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp,
  * no-products (sums stop at their first step), no-loads, mispredicted (a branch for each vector of
  * weights that nothing predicts), extra-barrier, strided (K and V are converted down their
  * columns), no-staging (they are read where they lie, in float32) and over-unrolled.

@@ -1,7 +1,7 @@
 /*
  * attn_scalar.c - attention in portable C, one query row at a time
  *
- * The readable version: what the SIMD kernels do, without the tricks, on any machine. A task
+ * The readable version: the SIMD kernels' algorithm, without the tricks, on any machine. A task
  * converts a tile of K and V to float32 once and runs its rows over it with the online softmax of
  * FlashAttention:
  *
@@ -13,7 +13,7 @@
  *
  * Knob s: tasks that share the keys of one block of rows.
  *
- * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
+ * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp,
  * no-products (sums stop at their first step), no-loads, mispredicted, extra-barrier, strided (K
  * and V are converted down their columns), no-staging (they are read where they lie, in float32),
  * over-unrolled and tiny-blocks (of one row).
@@ -23,6 +23,11 @@
 #include <string.h>
 
 #include "cpu.h"
+
+/* The knobs, in the order in which a config has them. */
+enum {
+    SPLITS /* tasks that share the keys of one block of rows */
+};
 
 #define ROWS (ABLATED(ABLATE_TINY_BLOCKS) ? 1 : 16)
 #define KEYS 64
@@ -49,7 +54,7 @@ typedef struct row_scratch {
     float v[KEYS][PITCH];
     float p[KEYS];
     int64_t first;  /* key of the tile */
-    float *program; /* behind the struct: what is kept of each row, and its scratch */
+    float *program; /* behind the struct: values kept of each row, and its scratch */
 #if HEED_ABLATE == ABLATE_NO_STAGING
     const float *k_rows[KEYS]; /* where they lie */
     const float *v_rows[KEYS];
@@ -280,7 +285,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
 
 static heed_cut cut(const heed_config *config)
 {
-    return (heed_cut){ .block_rows = ROWS, .key_tile = KEYS, .splits = config->value[0] };
+    return (heed_cut){ .block_rows = ROWS, .key_tile = KEYS, .splits = config->value[SPLITS] };
 }
 
 static size_t scratch_size(const heed_cpu_code *code, const heed_problem *problem,
@@ -308,6 +313,7 @@ const heed_cpu_code ROW_CODE = {
 const heed_algorithm heed_algorithm_row = {
     .knobs = { { 's', "SPLITS", { 1, 2, 4, 8, 16, 32, 64 } } },
     .modifies = true,
+    .legal = heed_cpu_legal,
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

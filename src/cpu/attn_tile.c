@@ -64,6 +64,7 @@ const heed_algorithm heed_algorithm_tile = {
                { 'n', "TILE_KEYS", { 128, 64, 256 } },
                { 's', "SPLITS", { 1, 2, 4, 8, 16 } } },
     .modifies = true,
+    .legal = heed_cpu_legal,
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

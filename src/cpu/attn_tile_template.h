@@ -27,7 +27,7 @@
  *
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
- * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
+ * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp,
  * no-products (each sum stops at its first step), no-loads, mispredicted (a branch for each vector
  * of weights that nothing predicts), extra-barrier, strided (K is packed down its columns),
  * no-staging (K is read where it lies, in float32), no-overlap (no prefetch), over-unrolled and

@@ -7,8 +7,11 @@
  * of K and V (once per block of rows), and a fixed price per task. Dividing by the threads, it
  * charges for the ones that idle in the last round.
  */
+#include <math.h>
+
 #include "cpu.h"
 
+/* Estimates, of the machine of heed_rates. */
 #define TASK_SECONDS 3e-7 /* fetch a task, set up its state */
 #define MERGE_RATE 5e8    /* elements of partial results merged per second, in portable C */
 
@@ -30,6 +33,19 @@ static size_t scratch_of(const heed_kernel *kernel, const heed_problem *problem,
     const heed_cpu_code *code = kernel->code;
     heed_modify_need need = heed_modify_need_of(problem, &code->grid);
     return code->scratch(code, problem, cut, &need);
+}
+
+bool heed_cpu_legal(const heed_kernel *kernel, const heed_problem *problem,
+                    const heed_machine *machine, const heed_config *config, const char **why)
+{
+    heed_cut cut = cut_of(kernel, config);
+    heed_job job;
+    (void)machine;
+    heed_job_init(&job, problem, &cut);
+    if (heed_job_tasks(&job) < INT64_MAX)
+        return true;
+    *why = "batch, key/value heads and splits make more than 2^63 - 2 tasks";
+    return false;
 }
 
 bool heed_cpu_worthwhile(const heed_kernel *kernel, const heed_problem *problem,
@@ -59,7 +75,7 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
     heed_job_init(&job, problem, &cut);
     double heads = (double)(problem->batch * problem->heads_kv);
     double dims = (double)(problem->dim_qk + problem->dim_v);
-    double tasks = (double)heed_job_tasks(&job);
+    double tasks = heads * (double)job.blocks * (double)cut.splits;
 
     /* Pairs that are computed: the visible ones, more by the rows that fill up the last step of a
      * block. */
@@ -77,7 +93,7 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
     if (cut.splits > 1)
         seconds += heads * (double)(job.rows * cut.splits * problem->dim_v) / MERGE_RATE;
 
-    double rounds = (double)heed_div_up((int64_t)tasks, machine->threads);
+    double rounds = ceil(tasks / machine->threads);
     if (machine->threads > 1)
         rounds += UNEVEN;
     return seconds / tasks * rounds;

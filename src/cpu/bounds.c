@@ -20,8 +20,9 @@ static heed_value element(const heed_load *from, const void *data, int64_t index
 {
     heed_value value;
     const char *at = (const char *)data + index * (int64_t)heed_data_size(from->type);
-    if (from->type == HEED_DATA_F16 || from->type == HEED_DATA_BF16)
-        heed_load_row(&value.real, at, 1, from->type == HEED_DATA_F16 ? HEED_F16 : HEED_BF16);
+    const heed_type number = heed_data_type(from->type);
+    if (number != HEED_F32 && number < HEED_TYPE_COUNT)
+        heed_load_row(&value.real, at, 1, number);
     else
         memcpy(&value, at, sizeof value);
     return value;

@@ -1,5 +1,5 @@
 /*
- * cpu.h - what the CPU kernels share: one execution as a set of independent tasks
+ * cpu.h - shared by the CPU kernels: one execution as a set of independent tasks
  *
  * The query heads that read one key/value head (GQA) form a group. Their queries are the rows of
  * one tall matrix: row r is query r / group of the group's head r % group, so that rows in order
@@ -34,10 +34,11 @@ typedef struct heed_job {
     heed_cut cut;
     int64_t group;               /* query heads per key/value head */
     int64_t rows;                /* seq_q * group, the most of a batch element */
-    int64_t blocks;              /* blocks of rows per key/value head */
+    int64_t blocks;              /* blocks of rows per key/value head, the most likewise */
+    int64_t places;              /* of the blocks of all batch elements per key/value head */
     int64_t element;             /* bytes of one */
     bool masked;                 /* some query does not see all keys */
-    const heed_modify *modify;   /* what happens to logits; NULL: nothing */
+    const heed_modify *modify;   /* changes of logits; NULL: none */
     const heed_program *program; /* of which that was made */
     heed_modify_need need;       /* of it */
     float factor;                /* that kernels multiply the products of Q and K by: then they are
@@ -50,7 +51,7 @@ typedef struct heed_job {
     const void *cu_q, *cu_k;     /* cumulative lengths of packed sequences; NULL: none are */
     const int32_t *table;        /* pages of keys; NULL: they lie together */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
-                       sum */
+                       sum; of packed queries [heads_kv][tokens_q * group][splits][dim_v + 2] */
 } heed_job;
 
 /* One block of rows against one range of keys. */
@@ -66,7 +67,8 @@ typedef struct heed_task {
  * aligned to HEED_ALIGNMENT. */
 typedef void heed_task_fn(const heed_job *job, const heed_task *task, void *scratch);
 
-/* job.c */
+/* job.c: heed_job_tasks() returns how many tasks there are, INT64_MAX for more. Packed queries have
+ * as many as their tokens need, and up to one for each sequence and head more, which is empty. */
 void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *cut);
 int64_t heed_job_tasks(const heed_job *job);
 size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int threads,
@@ -262,7 +264,9 @@ void heed_job_begin_rows(const heed_job *job, const heed_task *task, int64_t row
 
 /* ---- Planning -------------------------------------------------------------------------------- */
 
-/* Work of one thread per second, for the cost model. Only the ratios between kernels matter. */
+/* Work of one thread per second, for the cost model. Only the ratios between kernels matter, so the
+ * figures of one machine serve all: an AMD EPYC (Zen 4) with a peak of 55e9 multiply-adds, in
+ * November 2026. */
 typedef struct heed_rates {
     double multiply_adds; /* of the two products */
     double exps;
@@ -305,6 +309,7 @@ static inline bool heed_cpu_mispredicts(const void *x)
 }
 
 /* backend.c: the functions of heed_algorithm, for every CPU kernel. */
+heed_config_test heed_cpu_legal;
 heed_config_test heed_cpu_worthwhile;
 double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config);

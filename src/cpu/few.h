@@ -1,5 +1,5 @@
 /*
- * few.h - what attn_few.c and the instantiations of attn_few_template.h share
+ * few.h - declarations shared by attn_few.c and the instantiations of attn_few_template.h
  */
 #ifndef HEED_FEW_H
 #define HEED_FEW_H
@@ -33,7 +33,7 @@ typedef struct heed_few_layout {
     int64_t all_l;
     int64_t k;       /* [FEW_KEYS][dim_qk] */
     int64_t v;       /* [FEW_KEYS][dim_v] */
-    int64_t kept;    /* [rows][need.kept]: what a program keeps of rows, */
+    int64_t kept;    /* [rows][need.kept]: a program's values of rows, */
     int64_t program; /* and its scratch, for each of code->rows */
     int64_t end;
 } heed_few_layout;

@@ -1,6 +1,7 @@
 /*
  * job.c - cut one execution into tasks, run them on the context's threads, merge what was split
  */
+#include "../problem/problem.h"
 #include "bounds.h"
 #include "cpu.h"
 
@@ -22,11 +23,46 @@ void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *c
     job->group = heed_problem_group(problem);
     job->rows = problem->seq_q * job->group;
     job->blocks = heed_div_up(job->rows, cut->block_rows);
+    job->places = problem->tokens_q > 0
+                      ? problem->tokens_q * job->group / cut->block_rows + problem->batch
+                      : problem->batch * job->blocks;
     job->masked = heed_problem_masked(problem);
     job->element = (int64_t)heed_type_size(problem->type);
     job->factor = problem->scale * HEED_LOG2_E;
     job->natural = (double)problem->scale / (double)job->factor;
 }
+
+/* ---- Packed queries ---- */
+
+/* The first row of packed sequence @batch among those of all. */
+static int64_t first_row(const heed_job *job, int64_t batch)
+{
+    return heed_job_first_q(job, batch) * job->group;
+}
+
+/* The first place of packed sequence @batch among those of all. It has room for the sequence's
+ * blocks wherever its rows begin, and for one more at most. */
+static int64_t first_place(const heed_job *job, int64_t batch)
+{
+    return first_row(job, batch) / job->cut.block_rows + batch;
+}
+
+/* The last packed sequence whose @first number is @number or less. */
+static int64_t find_sequence(const heed_job *job, int64_t number,
+                             int64_t (*first)(const heed_job *job, int64_t batch))
+{
+    int64_t low = 0, high = job->problem->batch - 1;
+    while (low < high) {
+        int64_t middle = low + (high - low + 1) / 2;
+        if (first(job, middle) <= number)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* ---- Jobs ---- */
 
 /* The same for an execution of @plan, whose program @modify has been made of. */
 static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *buffers,
@@ -41,6 +77,8 @@ static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *
     job->cu_q = p->tokens_q > 0 ? buffers->cu_seqlens_q : NULL;
     job->cu_k = p->tokens_k > 0 ? buffers->cu_seqlens_k : NULL;
     job->table = p->table.type == HEED_DATA_NONE ? NULL : buffers->table;
+    if (job->cu_q)
+        job->places = first_place(job, p->batch);
     if (!plan->program)
         return;
     for (int i = 0; i < plan->program->source_count; i++)
@@ -57,8 +95,11 @@ static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *
 
 int64_t heed_job_tasks(const heed_job *job)
 {
-    const heed_problem *p = job->problem;
-    return p->batch * p->heads_kv * job->blocks * job->cut.splits;
+    int64_t tasks;
+    if (__builtin_mul_overflow(job->places, job->problem->heads_kv, &tasks) ||
+        __builtin_mul_overflow(tasks, job->cut.splits, &tasks))
+        return INT64_MAX;
+    return tasks;
 }
 
 static size_t scratch_stride(size_t scratch)
@@ -75,10 +116,11 @@ size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int 
     size_t workspace = scratch_stride(scratch) * (size_t)heed_min(tasks, threads);
     if (heed_problem_modifies(problem))
         workspace += scratch_stride(sizeof(heed_modify));
-    if (cut->splits > 1)
-        workspace += (size_t)(problem->batch * problem->heads_kv * job.rows * cut->splits *
-                              (problem->dim_v + PARTIAL_SUMS)) *
+    if (cut->splits > 1) {
+        const heed_tensor o = heed_problem_tensor(problem, HEED_ROLE_O);
+        workspace += (size_t)(o.batch * o.seq * o.heads * cut->splits * (o.dim + PARTIAL_SUMS)) *
                      sizeof(float);
+    }
     return scratch_stride(workspace);
 }
 
@@ -86,6 +128,8 @@ static float *partial_row(const heed_job *job, const heed_task *task, int64_t ro
 {
     const heed_problem *p = job->problem;
     int64_t index = (task->batch * p->heads_kv + task->head_kv) * job->rows + row;
+    if (job->cu_q)
+        index = task->head_kv * p->tokens_q * job->group + first_row(job, task->batch) + row;
     return job->partial + (index * job->cut.splits + task->split) * (p->dim_v + PARTIAL_SUMS);
 }
 
@@ -225,16 +269,23 @@ static int64_t rows_of(const heed_job *job, int64_t batch)
  * the most keys: long tasks first leave the least imbalance at the end. */
 static heed_task task_at(const heed_job *job, int64_t index)
 {
-    const heed_problem *p = job->problem;
+    const int64_t heads = job->problem->heads_kv;
     heed_task task = { .split = index % job->cut.splits };
     index /= job->cut.splits;
-    int64_t block = job->blocks - 1 - index % job->blocks;
-    index /= job->blocks;
-    task.head_kv = index % p->heads_kv;
-    task.batch = index / p->heads_kv;
+    int64_t blocks = job->blocks;
+    if (job->cu_q) {
+        task.batch = find_sequence(job, index / heads, first_place);
+        blocks = first_place(job, task.batch + 1) - first_place(job, task.batch);
+        index -= first_place(job, task.batch) * heads;
+    } else {
+        task.batch = index / (blocks * heads);
+        index -= task.batch * blocks * heads;
+    }
+    task.head_kv = index / blocks;
+    int64_t block = blocks - 1 - index % blocks;
     task.row_begin = block * job->cut.block_rows;
     task.row_end = heed_min(task.row_begin + job->cut.block_rows, rows_of(job, task.batch));
-    if (task.row_end <= task.row_begin) /* behind the end of a packed sequence */
+    if (task.row_end <= task.row_begin) /* in the place that a packed sequence does not need */
         return task;
 
     int64_t end = heed_job_keys(job, &task, task.row_end - 1).end;
@@ -286,7 +337,7 @@ typedef struct region {
     char *scratch;
     size_t scratch_size;
     int64_t units;
-    const heed_context *watched; /* whose end ends the tasks; NULL: nothing does */
+    const heed_context *watched; /* its end ends the tasks; NULL: nothing does */
     atomic_llong next;
 } region;
 
@@ -308,17 +359,26 @@ static void run_tasks(void *data, int index)
     }
 }
 
+/* Rows of all batch elements. */
+static int64_t all_rows(const heed_job *job)
+{
+    const int64_t batch = job->problem->batch;
+    return job->cu_q ? first_row(job, batch) : batch * job->rows;
+}
+
 static void run_merges(void *data, int index)
 {
     region *shared = data;
     const heed_job *job = &shared->job;
+    const int64_t rows = all_rows(job);
     int64_t i;
     (void)index;
     while ((i = next_unit(shared)) < shared->units) {
-        heed_task task = { .head_kv = i / job->rows % job->problem->heads_kv,
-                           .batch = i / job->rows / job->problem->heads_kv };
-        if (i % job->rows < rows_of(job, task.batch))
-            merge_row(job, &task, i % job->rows);
+        heed_task task = { .head_kv = i / rows };
+        int64_t row = i - task.head_kv * rows;
+        task.batch = job->cu_q ? find_sequence(job, row, first_row) : row / job->rows;
+        row -= job->cu_q ? first_row(job, task.batch) : task.batch * job->rows;
+        merge_row(job, &task, row);
     }
 }
 
@@ -353,6 +413,6 @@ void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed
     shared.job.partial = (float *)(void *)(shared.scratch + all_scratch);
     share(plan->context->pool, run_tasks, &shared, tasks, threads);
     if (cut->splits > 1)
-        share(plan->context->pool, run_merges, &shared, p->batch * p->heads_kv * shared.job.rows,
+        share(plan->context->pool, run_merges, &shared, all_rows(&shared.job) * p->heads_kv,
               threads);
 }

@@ -51,7 +51,7 @@ typedef struct worker {
 
 struct heed_pool {
     int threads;
-    pid_t process;              /* whose threads they are: a child after fork() has none of them */
+    pid_t process; /* the owner of the threads: a child after fork() has none of them */
     heed_parallel_fn *parallel; /* the caller's own pool, or NULL */
     void *user;
     pthread_mutex_t busy; /* held by the caller that has the workers */
@@ -134,7 +134,7 @@ static void *work(void *argument)
 }
 
 /* Are the workers another process's, which forked this one? Nobody will accept an offer then, and
- * whoever held a lock of theirs will not give it back. Asked only where waking a thread takes far
+ * a lock that one of them held is not given back. Asked only where waking a thread takes far
  * longer. */
 static bool is_inherited(const heed_pool *pool)
 {

@@ -32,7 +32,7 @@ static inline void store_elements(void *to, vf x, heed_type type)
 static inline __attribute__((always_inline)) void load_row_as(float *to, const char *from,
                                                               int64_t count, heed_type type)
 {
-    int64_t size = type == HEED_F32 ? 4 : 2;
+    int64_t size = heed_element_size(type);
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES)
         v_store(to + i, load_elements(from + i * size, type));
@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) void load_row_as(float *to, const c
 static inline __attribute__((always_inline)) void store_row_as(char *to, const float *from,
                                                                int64_t count, heed_type type)
 {
-    int64_t size = type == HEED_F32 ? 4 : 2;
+    int64_t size = heed_element_size(type);
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES)
         store_elements(to + i * size, v_load(from + i), type);

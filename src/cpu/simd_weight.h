@@ -8,7 +8,7 @@
 
 #include "cpu.h"
 
-/* 2^x, but for builds that are worse on purpose. */
+/* 2^x, except in degraded builds. */
 static inline vf power_of_two(vf x)
 {
     if (ABLATED(ABLATE_NO_EXP))

@@ -1,5 +1,5 @@
 /*
- * tile.h - what attn_tile.c and the instantiations of attn_tile_template.h share
+ * tile.h - declarations shared by attn_tile.c and the instantiations of attn_tile_template.h
  */
 #ifndef HEED_TILE_H
 #define HEED_TILE_H
@@ -40,7 +40,7 @@ typedef struct heed_tile_layout {
     int64_t s;       /* [keys][width]: logits, then weights */
     int64_t rows;    /* [width][row]: on the way to and from the transposed order */
     int64_t seen;    /* [strips * width] heed_interval: keys that each row sees */
-    int64_t kept;    /* [strips][need.kept]: what a program keeps of rows, */
+    int64_t kept;    /* [strips][need.kept]: a program's values of rows, */
     int64_t program; /* and its scratch */
     int64_t end;     /* all of it */
 } heed_tile_layout;

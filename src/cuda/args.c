@@ -1,5 +1,5 @@
 /*
- * args.c - what a CUDA kernel is told of a problem
+ * args.c - the arguments of a CUDA kernel, from a problem
  */
 #include <limits.h>
 

@@ -10,7 +10,7 @@ struct heed_cuda_arrivals {
     heed_cuda *cuda;
     unsigned *counters; /* [HEED_CUDA_ARRIVAL_SETS][count], in device memory */
     size_t count;
-    /* Whose a set is, 0: nobody's yet. Sets are given away in order and never taken back. */
+    /* The owner of a set, 0: nobody yet. Sets are given away in order and never taken back. */
     atomic_uintptr_t owner[HEED_CUDA_ARRIVAL_SETS];
 };
 

@@ -325,7 +325,7 @@ void heed_cuda_release_plan(heed_plan *plan)
     if (!made)
         return;
     program *programs[] = { &made->main, &made->fallback, &made->combine };
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         if (programs[i]->function)
             heed_cuda_unload(plan->context->cuda, programs[i]->function);
         if (programs[i]->list)
@@ -368,7 +368,7 @@ heed_status heed_cuda_check_buffers(const heed_plan *plan, const heed_buffers *b
         { "v", buffers->v },     { "o", buffers->o },
         { "lse", buffers->lse }, { "workspace", plan->workspace_size ? buffers->workspace : NULL }
     };
-    const cuda_plan *made = heed_later_serving(plan)->code; /* whose operands are those of all */
+    const cuda_plan *made = heed_later_serving(plan)->code; /* its operands are those of all */
     heed_status status = HEED_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == HEED_OK; i++)
         if (all[i].pointer)

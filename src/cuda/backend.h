@@ -1,5 +1,5 @@
 /*
- * backend.h - what the CUDA kernels share on the host: one execution as a few launches
+ * backend.h - the host half shared by the CUDA kernels: one execution as a few launches
  */
 #ifndef HEED_CUDA_BACKEND_H
 #define HEED_CUDA_BACKEND_H
@@ -16,7 +16,7 @@ extern const heed_algorithm heed_algorithm_cuda_wide;
 
 /* How a config cuts a problem up. */
 typedef struct heed_cuda_cut {
-    heed_launch_facts launch; /* from rows on: what the config alone decides */
+    heed_launch_facts launch; /* from rows on: decided by the config alone */
     heed_config fallback; /* if aligned: the config that takes over where addresses are not ... */
     const heed_kernel *fallback_kernel; /* ... of this kernel, or if NULL of the same */
 } heed_cuda_cut;

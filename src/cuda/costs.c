@@ -31,7 +31,9 @@ static const heed_naive_costs h200_naive = { .flops_per_clock = 12,
 
 /* Clocks of instructions were measured by themselves. Those of steps and spills are fitted to the
  * recorded sweep of 90 points (tests/lab/inspect/test_roofline.c); those of splits and masks, and
- * the last two, to 1400 times of 146 problems. */
+ * the last two, to 1400 times of 146 problems. Those of spreading are of the times of version 14
+ * (docs/kernels/attn_mma.md), and those of sharing rows and of a launch that merges are estimates.
+ */
 static const heed_mma_costs h200_mma = { .mma_clocks = 7,
                                          .other_clocks = 1.1,
                                          .exp_clocks = 8,
@@ -40,7 +42,9 @@ static const heed_mma_costs h200_mma = { .mma_clocks = 7,
                                          .spill_instructions = 3,
                                          .spill_clocks = 4,
                                          .page_clocks = 1800,
+                                         .share_clocks = 150,
                                          .spread = 2e-6,
+                                         .spread_uneven = 0.4,
                                          .block_clocks = 3000,
                                          .merge_clocks = 500,
                                          .clock_share = 0.9,
@@ -49,6 +53,8 @@ static const heed_mma_costs h200_mma = { .mma_clocks = 7,
                                          .combine = 1.45e-6,
                                          .round = 1.7e-6,
                                          .batch = 0.6e-6,
+                                         .merge_launch = 2e-6,
+                                         .merge_blocks = 8,
                                          .parts_rate = 0.24,
                                          .mask_steps = 0.4,
                                          .masked = 1.14,
@@ -83,7 +89,7 @@ static const heed_mla_costs h200_mla = {
     .matrix_share = 0.73, .block_bytes = 90e3, .block = 5.5e-6, .launch = 1e-6, .merge_share = 0.4
 };
 
-/* Not fitted: what the L2 gives is that of attn_wgmma's times, the rest is estimated. Three times
+/* Not fitted: the L2's figure is that of attn_wgmma's times, the rest is estimated. Three times
  * taken since are 0.79 to 1.24 of what this says (docs/kernels/attn_wide.md). */
 static const heed_wide_costs h200_wide = { .clock_share = 0.9,
                                            .matrix_share = 0.8,

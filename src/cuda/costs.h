@@ -1,6 +1,6 @@
 /*
- * costs.h - what the cost models know of a device beside its data sheet: constants that were fitted
- * to times measured on one
+ * costs.h - facts of the cost models about a device beside its data sheet: constants that were
+ * fitted to times measured on one
  *
  * A GPU points to its row. Another device is another row of costs.c, and no other file.
  */
@@ -23,7 +23,7 @@ typedef struct heed_order_costs {
     double mapped_reuse; /* how much more kernels that copy boxes want shared than others */
     int section_items;   /* items of a small section */
     double worth;        /* that another section must be better */
-    double item_tiles;   /* what an item takes beside its tiles, in tiles */
+    double item_tiles;   /* the overhead of an item beside its tiles, in tiles */
 } heed_order_costs;
 
 typedef struct heed_naive_costs {
@@ -42,8 +42,10 @@ typedef struct heed_mma_costs {
     double key_clocks;         /* and of each key of its tile */
     double spill_instructions; /* of a register above the cap, in every step, */
     double spill_clocks;       /* and its latency */
-    double page_clocks;        /* latency of a step whose keys are in pages */
-    double spread;             /* seconds of a multiprocessor for a block to find its share */
+    double page_clocks;        /* latency of a step whose keys are in pages, */
+    double share_clocks;       /* and of one whose rows warps share */
+    double spread;             /* seconds of a multiprocessor for a block to find its share, */
+    double spread_uneven;      /* and how much longer N splits take, over N squared */
     double block_clocks;       /* to begin and end a block */
     double merge_clocks;       /* per group */
     double clock_share;        /* of the highest clock, under load */
@@ -52,11 +54,13 @@ typedef struct heed_mma_costs {
     double combine; /* seconds to leave a part and be counted, */
     double round;   /* and again where blocks come after others; */
     double batch;   /* to wait for parts that are under way together */
-    double parts_rate; /* of the memory's bandwidth: of parts, to the L2 and back */
-    double mask_steps; /* that a mask adds to a step, */
-    double masked;     /* and how much longer blocks with one then take */
-    double hidden;     /* that the shorter of computing and loading still adds; */
-    double first_tile; /* by a tile's share of the keys more: the first one is waited for */
+    double merge_launch; /* of a launch that merges parts, of which */
+    int merge_blocks;    /* so many blocks, of a row each, run on a multiprocessor */
+    double parts_rate;   /* of the memory's bandwidth: of parts, to the L2 and back */
+    double mask_steps;   /* that a mask adds to a step, */
+    double masked;       /* and how much longer blocks with one then take */
+    double hidden;       /* that the shorter of computing and loading still adds; */
+    double first_tile;   /* by a tile's share of the keys more: the first one is waited for */
 } heed_mma_costs;
 
 /* Seconds, but for what says otherwise. */
@@ -83,9 +87,9 @@ typedef struct heed_wgmma_costs {
         double steps;        /* and its changes of logits */
         double mask;         /* tiles that a mask adds to one that it cuts through */
         double item;         /* of an item before and behind its tiles */
-        double hindrance[2]; /* what the shorter of products and softmax still adds to the longer,
-                                where row groups take no turns and where they do */
-    } order[4];              /* by the knob O; there is no order 0 */
+        double hindrance[2]; /* the part of the shorter of products and softmax that adds to the
+                                longer: without turns of row groups, and with them */
+    } order[4];              /* by the knob STEP_ORDER; there is no order 0 */
 } heed_wgmma_costs;
 
 typedef struct heed_mla_costs {

@@ -56,7 +56,7 @@ heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, c
     heed_status status = heed_problem_read_normal(&normal, problem);
     if (status != HEED_OK)
         return status;
-    normal = heed_append_rest(&normal); /* what the kernel computes, */
+    normal = heed_append_rest(&normal); /* the kernel computes the rest, */
     normal = heed_prefix_rest(&normal);
     const char *rejected = heed_plan_reject(kernel, &normal, &machine);
     if (rejected || !kernel->algorithm->facts)
@@ -86,7 +86,7 @@ heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, 
     return heed_cuda_facts_for(name, problem, &gpu, facts);
 }
 
-/* A number that tells one program.cuh from another: what is compiled with the same macros is the
+/* A number that tells one program.cuh from another: sources compiled with the same macros are the
  * same code. */
 static long long number_of(const char *text)
 {

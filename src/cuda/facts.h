@@ -19,7 +19,7 @@ struct heed_cuda_facts {
     const char *source;        /* name of an embedded source */
     heed_define defines[HEED_DEFINES_MAX];
     int define_count;
-    heed_problem problem; /* whose program.cuh the source includes, if @steps */
+    heed_problem problem; /* the source includes its program.cuh, if @steps */
     bool steps;
     heed_launch_facts launch;
 };

@@ -31,7 +31,7 @@ struct heed_gpu {
     double matrix;         /* dense float16 products of matrices, summed in float32: operations per
                               second, by the data sheet */
     int driver;            /* CUDA version of the driver, 1000 * major + 10 * minor; 0: none */
-    const heed_costs *costs; /* what the cost models know beside all that */
+    const heed_costs *costs; /* for the cost models, beside all that */
 };
 
 /* Can a launch begin before the one ahead of it has ended? (Programmatic dependent launch.) */
@@ -41,7 +41,7 @@ static inline bool heed_gpu_overlaps(const heed_gpu *gpu)
 }
 
 /* heed_gpu_arch() fills @gpu with the limits of an architecture, such as 89, of the best known
- * device that has it: what a kernel can be planned and compiled for without one. Returns false for
+ * device that has it, so that a kernel can be planned and compiled without one. Returns false for
  * an architecture that is not in the table. */
 bool heed_gpu_arch(heed_gpu *gpu, int arch);
 

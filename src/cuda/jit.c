@@ -96,8 +96,8 @@ static const char *arch_suffix(const jit_job *job)
     return job->build->arch >= 90 && (!job->nvrtc || job->nvrtc->major >= 12) ? "a" : "";
 }
 
-/* Machine code where NVRTC makes it, else the PTX nearest to it. Without NVRTC what came along,
- * which is machine code. */
+/* Machine code where NVRTC makes it, else the PTX nearest to it. Without NVRTC precompiled
+ * code, which is machine code. */
 static heed_status choose_arch(jit_job *job, char option[OPTION_SIZE])
 {
     int arch = job->build->arch, nearest = job->nvrtc ? 0 : arch;

@@ -43,7 +43,7 @@ typedef struct heed_cubin {
     bool ptx;       /* PTX, for the driver to compile: NVRTC does not know the architecture */
     double seconds; /* that it took */
     char key[HEED_CACHE_KEY_SIZE];
-    char *log; /* what the compiler said, registers and spills among it; "" for nothing */
+    char *log; /* of the compiler, registers and spills among it; "" for none */
 } heed_cubin;
 
 /* heed_jit_build() takes the code of @build from what came with the library (shipped.h), which

@@ -21,11 +21,11 @@ heed_problem heed_cuda_mapped_problem(const heed_problem *problem);
 bool heed_cuda_can_map(const heed_problem *problem, const char **why);
 
 /* heed_cuda_make_maps() writes the maps of @args for @problem, normalized, with boxes of @tile keys
- * of K and V, all @columns wide: HEED_MAP_COLUMNS, or in builds that are worse on purpose 8, 16 or
- * 32; rows of a box are swizzled among so many bytes, those of 8 columns not at all. They are
- * complete but for the addresses. Returns HEED_OK; HEED_ERR_INVALID for other @columns;
- * HEED_ERR_UNSUPPORTED, with a message that names the tensor, the field, its value and the limit,
- * if one cannot be mapped; or what the driver says. */
+ * of K and V, all @columns wide: HEED_MAP_COLUMNS, or in degraded builds 8, 16 or 32; rows of a box
+ * are swizzled among so many bytes, those of 8 columns not at all. They are complete but for the
+ * addresses. Returns HEED_OK; HEED_ERR_INVALID for other @columns; HEED_ERR_UNSUPPORTED, with a
+ * message that names the tensor, the field, its value and the limit, if one cannot be mapped; or
+ * what the driver says. */
 heed_status heed_cuda_make_maps(heed_cuda *cuda, const heed_problem *problem, int64_t tile,
                                 int columns, heed_cuda_mapped_args *args);
 

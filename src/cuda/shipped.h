@@ -20,7 +20,7 @@ bool heed_shipped_folder(char path[PATH_MAX]);
  * or it does not say. Then nothing in it is used. */
 bool heed_shipped_compiler(int *major, int *minor);
 
-/* heed_shipped_load() does as heed_cache_load() with what came along, but removes nothing. */
+/* heed_shipped_load() does as heed_cache_load() with precompiled kernels, but removes nothing. */
 bool heed_shipped_load(const char *key, heed_cache_entry *entry);
 
 /* heed_shipped_store() writes an entry to @folder, and heed_shipped_sign() which NVRTC made all of

@@ -1,5 +1,5 @@
 /*
- * survey.c - what this machine has for CUDA, for those who look for what is missing
+ * survey.c - the parts of CUDA that this machine has, for reports on missing ones
  */
 #include "../survey.h"
 

@@ -45,9 +45,12 @@ static const struct {
     const char *name;
     size_t size;
 } types[] = {
-    [HEED_DATA_F32] = { "f32", 4 },     [HEED_DATA_F16] = { "f16", 2 },
-    [HEED_DATA_BF16] = { "bf16", 2 },   [HEED_DATA_I32] = { "i32", 4 },
-    [HEED_DATA_BYTES] = { "bytes", 1 }, [HEED_DATA_BITS] = { "bits", 4 },
+#define HEED_TYPE(type, data, name, size) [data] = { name, size },
+#include "types.def"
+#undef HEED_TYPE
+    [HEED_DATA_I32] = { "i32", 4 },
+    [HEED_DATA_BYTES] = { "bytes", 1 },
+    [HEED_DATA_BITS] = { "bits", 4 },
     [HEED_DATA_I64] = { "i64", 8 },
 };
 #define TYPES (sizeof types / sizeof *types)
@@ -124,14 +127,15 @@ static int64_t size_along(const heed_problem *problem, const heed_operand *opera
                                     : problem->seq_q;
 }
 
-/* Dimensions from the innermost outwards, and where their strides are. */
+/* Dimensions from the innermost outwards, where their strides are, and what those are called. */
 static const struct {
     unsigned bit;
     size_t stride;
+    const char *name;
 } order[] = {
-    { HEED_ALONG_QUERY, offsetof(heed_strides, seq) },
-    { HEED_ALONG_HEAD, offsetof(heed_strides, head) },
-    { HEED_ALONG_BATCH, offsetof(heed_strides, batch) },
+    { HEED_ALONG_QUERY, offsetof(heed_strides, seq), "query" },
+    { HEED_ALONG_HEAD, offsetof(heed_strides, head), "head" },
+    { HEED_ALONG_BATCH, offsetof(heed_strides, batch), "batch" },
 };
 #define ORDER (sizeof order / sizeof *order)
 
@@ -226,6 +230,25 @@ double heed_operands_bytes(const heed_problem *problem)
 /* Check                                                                      */
 /* -------------------------------------------------------------------------- */
 
+/* Is a stride wrong along a dimension that the operand must have? That is its last one, which is
+ * contiguous, or the batch, whose elements have numbers of their own. */
+static bool stride_fault(const heed_problem *problem, const heed_operand_row *row,
+                         const heed_operand *operand, heed_fault *fault)
+{
+    heed_strides s = strides_of(problem, operand);
+    for (size_t i = 0; i < ORDER; i++) {
+        const bool own = order[i].bit == HEED_ALONG_BATCH;
+        const int64_t stride = *stride_of(&s, i);
+        if (row->needs & order[i].bit && size_along(problem, operand, order[i].bit) > 1 &&
+            (own ? stride < 1 : stride != 1))
+            return heed_fault_set(
+                fault, row->part, "%s strides are %lld:%lld:%lld; that of %s must be 1%s",
+                row->name, (long long)s.batch, (long long)s.seq, (long long)s.head, order[i].name,
+                own ? " or more: each batch element has its own" : ", as elements are contiguous");
+    }
+    return false;
+}
+
 static bool operand_fault(const heed_problem *problem, const heed_operand_row *row,
                           const heed_operand *operand, heed_fault *fault)
 {
@@ -245,6 +268,8 @@ static bool operand_fault(const heed_problem *problem, const heed_operand_row *r
         return heed_fault_set(fault, row->part,
                               "%s strides are %lld:%lld:%lld; they must be 0 or more", row->name,
                               (long long)s->batch, (long long)s->seq, (long long)s->head);
+    if (stride_fault(problem, row, operand, fault))
+        return true;
     if (heed_operand_extent(problem, operand) > HEED_EXTENT_MAX)
         return heed_fault_set(fault, row->part, "%s spans more than %lld elements", row->name,
                               (long long)HEED_EXTENT_MAX);
@@ -472,9 +497,6 @@ static void normalize(const heed_problem *problem, const heed_operand_row *row,
     for (size_t i = 0; i < ORDER; i++)
         if (size_along(problem, operand, order[i].bit) == 1)
             *stride_of(&strides, i) = *stride_of(&dense, i);
-    if (operand->along & HEED_ALONG_HEAD &&
-        !(operand->along & ~(HEED_ALONG_BATCH | HEED_ALONG_HEAD)))
-        strides.head = 1; /* the last dimension is contiguous */
     operand->strides = strides;
 }
 

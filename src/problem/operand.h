@@ -59,6 +59,17 @@ heed_operand *heed_problem_operand_of(heed_problem *problem, int index);
 size_t heed_data_size(heed_data type);
 const char *heed_data_name(heed_data type);
 
+/* heed_data_type() returns the element type of real numbers; HEED_TYPE_COUNT for all else. */
+static inline heed_type heed_data_type(heed_data of)
+{
+#define HEED_TYPE(type, data, name, size) \
+    if (of == (data))                     \
+        return type;
+#include "types.def"
+#undef HEED_TYPE
+    return (heed_type)HEED_TYPE_COUNT;
+}
+
 /* The type of this name, of @length characters; HEED_DATA_NONE if there is none. */
 heed_data heed_data_find(const char *name, size_t length);
 
@@ -99,7 +110,7 @@ static inline bool heed_is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* The letters of dimensions, in their order: "bhqkp". */
+/* The letters of dimensions, in the order of the bits HEED_ALONG_...: "bhqkpc". */
 extern const char heed_along_letters[];
 
 #endif /* HEED_OPERAND_H */

@@ -24,6 +24,10 @@ heed_prefix_orders heed_prefix_order(const heed_problem *problem)
                                          : HEED_PREFIX_APART;
 }
 
+/* The batch stride of one batch element: any but 0, as three zeros would stand for dense strides.
+ */
+#define UNUSED 1
+
 /* Makes the queries of @part those of one batch element, if their order lets them be. */
 static void gather_queries(heed_problem *part, const heed_problem *problem)
 {
@@ -35,6 +39,7 @@ static void gather_queries(heed_problem *part, const heed_problem *problem)
     part->seq_q = problem->tokens_q > 0 ? problem->tokens_q : problem->batch * problem->seq_q;
     if (order == HEED_PREFIX_BESIDE)
         part->q.seq = problem->q.batch;
+    part->q.batch = UNUSED;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -62,8 +67,8 @@ heed_problem heed_prefix_part(const heed_problem *problem)
     part.mask = HEED_MASK_NONE;
     part.lengths = part.sinks = part.cu_seqlens_q = none;
     part.o = (heed_strides){ 0, 0, 0 };
-    if (part.page == 0)
-        part.k.batch = part.v.batch = 0; /* of one batch element, or the same for all */
+    if (part.page == 0) /* all batch elements have the keys of the first one */
+        part.k.batch = part.v.batch = part.batch == 1 ? UNUSED : 0;
     heed_problem_normalize_own(&part);
     return part;
 }
@@ -81,6 +86,23 @@ static bool order_fault(const heed_problem *problem, heed_fault *fault)
         "equally far apart: that of batch seq_q times that of seq, or that of seq "
         "batch times that of batch",
         (long long)s->batch, (long long)s->seq, (long long)s->head);
+}
+
+/* Has K or V one vector for all keys and heads? Then one for all batch elements too would have no
+ * stride but 0. */
+static bool repeats_fault(const heed_problem *problem, heed_fault *fault)
+{
+    for (int role = HEED_ROLE_K; role <= HEED_ROLE_V; role++) {
+        const heed_tensor tensor = heed_problem_tensor(problem, role);
+        const heed_strides s = heed_strides_normal(&tensor, tensor.strides);
+        if (s.seq == 0 && s.head == 0)
+            return heed_fault_set(
+                fault, (heed_part)(HEED_PART_Q + role),
+                "%s strides are %lld:0:0; with a prefix that of seq or that of head must be 1 or "
+                "more, unless all queries are equally far apart",
+                tensor.role->name, (long long)s.batch);
+    }
+    return false;
 }
 
 /* Does anything make the prefix look otherwise to one query than to another? */
@@ -138,7 +160,7 @@ bool heed_prefix_fault(const heed_problem *problem, heed_fault *fault)
                               "prefix is %lld and tokens_k is %lld; packed keys share none: one of "
                               "them must be 0",
                               (long long)p->prefix, (long long)p->tokens_k);
-    if (p->page > 0 && p->rotary == 0 && heed_prefix_order(p) == HEED_PREFIX_APART)
-        return order_fault(p, fault);
-    return false;
+    if (p->rotary > 0 || heed_prefix_order(p) != HEED_PREFIX_APART)
+        return false;
+    return p->page > 0 ? order_fault(p, fault) : repeats_fault(p, fault);
 }

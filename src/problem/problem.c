@@ -1,5 +1,5 @@
 /*
- * problem.c - what a problem is: its limits and its normal form
+ * problem.c - the limits of a problem and its normal form
  */
 #include <math.h>
 #include <stdarg.h>
@@ -35,24 +35,20 @@ int64_t heed_problem_size(const heed_problem *problem, heed_part part)
     return size;
 }
 
-/* Element types by heed_type. */
-static const struct {
-    const char *name;
-    size_t size;
-} types[HEED_TYPE_COUNT] = {
-    [HEED_F32] = { "f32", 4 },
-    [HEED_F16] = { "f16", 2 },
-    [HEED_BF16] = { "bf16", 2 },
+static const char *const type_names[HEED_TYPE_COUNT] = {
+#define HEED_TYPE(type, data, name, size) [type] = (name),
+#include "types.def"
+#undef HEED_TYPE
 };
 
 size_t heed_type_size(heed_type type)
 {
-    return (size_t)type < HEED_TYPE_COUNT ? types[type].size : 0;
+    return (size_t)type < HEED_TYPE_COUNT ? (size_t)heed_element_size(type) : 0;
 }
 
 const char *heed_type_name(heed_type type)
 {
-    return (size_t)type < HEED_TYPE_COUNT ? types[type].name : "unknown";
+    return (size_t)type < HEED_TYPE_COUNT ? type_names[type] : "unknown";
 }
 
 float heed_scale_default(int64_t dim_qk)

@@ -1,5 +1,5 @@
 /*
- * problem.h - what problem.c and the two halves of the spec share: the parts of a problem, and its
+ * problem.h - shared by problem.c and the two halves of the spec: the parts of a problem, and its
  * tensors
  */
 #ifndef HEED_PROBLEM_H

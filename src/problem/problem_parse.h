@@ -1,5 +1,5 @@
 /*
- * problem_parse.h - what the spec's parser and the table of its words share
+ * problem_parse.h - declarations shared by the spec's parser and the table of its words
  */
 #ifndef HEED_PROBLEM_PARSE_H
 #define HEED_PROBLEM_PARSE_H
@@ -17,7 +17,7 @@ typedef struct heed_parser {
     heed_problem problem;
 } heed_parser;
 
-/* One word of the grammar: what it gives, and how the value behind @text is read. */
+/* One word of the grammar: its name, and how the value behind @text is read. */
 typedef struct heed_word heed_word;
 struct heed_word {
     const char
@@ -34,8 +34,8 @@ const heed_word *heed_word_find(const heed_parser *p);
  * NULL. */
 const char *heed_word_nearest(const heed_parser *p);
 
-/* heed_parse_fail() fails with a message of three lines: what is wrong, the spec, and a caret below
- * the character at @at. */
+/* heed_parse_fail() fails with a message of three lines: the error, the spec, and a caret below the
+ * character at @at. */
 heed_status heed_parse_fail(const heed_parser *p, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

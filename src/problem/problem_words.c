@@ -284,7 +284,7 @@ static heed_status read_softcap(heed_parser *p, const heed_word *word, const cha
                            heed_parse_quote(value, p->end), value);
 }
 
-/* Reads some letters of "bhqk", and moves *@at past them. */
+/* Reads some of heed_along_letters, and moves *@at past them. */
 static unsigned read_along(const char **at, const char *end)
 {
     unsigned along = 0;
@@ -302,6 +302,7 @@ static heed_status read_operand_strides(heed_parser *p, const char **at, heed_st
 {
     int64_t *all[] = { &strides->batch, &strides->seq, &strides->head };
     static const char *const names[] = { "batch stride", "query stride", "head stride" };
+    const char *const value = *at;
     if (*at == p->end || **at != '@')
         return HEED_OK;
     heed_status status = HEED_OK;
@@ -311,6 +312,8 @@ static heed_status read_operand_strides(heed_parser *p, const char **at, heed_st
         ++*at;
         status = read_number(p, at, names[i], 0, HEED_EXTENT_MAX, all[i]);
     }
+    if (status == HEED_OK && strides->batch == 0 && strides->seq == 0 && strides->head == 0)
+        return heed_parse_fail(p, value, "strides of 0:0:0 stand for dense ones; leave them out");
     return status;
 }
 
@@ -405,9 +408,9 @@ static heed_status read_expression(heed_parser *p, const heed_word *word, const 
 /* -------------------------------------------------------------------------- */
 
 static const heed_word words[] = {
-    { "f32", HEED_PART_TYPE, read_type, HEED_F32 },
-    { "f16", HEED_PART_TYPE, read_type, HEED_F16 },
-    { "bf16", HEED_PART_TYPE, read_type, HEED_BF16 },
+#define HEED_TYPE(type, data, name, size) { name, HEED_PART_TYPE, read_type, type },
+#include "types.def"
+#undef HEED_TYPE
     { "shared", HEED_PART_SHARED, read_flag, offsetof(heed_problem, shared) },
     { "invariant", HEED_PART_INVARIANT, read_flag, offsetof(heed_problem, invariant) },
     { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT },

@@ -1,5 +1,5 @@
 /*
- * program.h - what happens to a logit between the product of Q and K and the softmax
+ * program.h - the steps of a logit between the product of Q and K and the softmax
  *
  * Softcap, bias, ALiBi, starts, masks of bytes or bits and the expressions of heed.h become one
  * list of steps, each of which computes a value from those of earlier steps (static single
@@ -68,7 +68,7 @@ int heed_program_load(heed_program *program, const heed_load *from, const int in
 int heed_program_step(heed_program *program, const heed_step *step);
 
 /* heed_program_apply() computes one step other than a leaf or a load, of values of kind @from (of
- * the second one for a selection): what each step means, for every backend. */
+ * the second one for a selection): the meaning of each step, for every backend. */
 heed_value heed_program_apply(heed_op op, heed_kind from, heed_value a, heed_value b, heed_value c);
 
 /* expression.c: adds the steps of the expression @text of @problem, whose value is of @kind (int

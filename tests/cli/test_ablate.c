@@ -1,6 +1,6 @@
 /*
- * test_ablate.c - kernels that are worse on purpose: what they are called, what they compute, and
- * what is made of their times
+ * test_ablate.c - ablations of kernels: their names, their results, and the findings from their
+ * times
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -284,7 +284,8 @@ static void test_cpu_refusals(void **state)
                      HEED_ERR_UNSUPPORTED);
 }
 
-/* A plan with a delay, and the fastest of its calls so far: other work of the machine can only add. */
+/* A plan with a delay, and the fastest of its calls so far: other work of the machine can only add.
+ */
 typedef struct delayed {
     heed_plan *plan;
     heed_buffers buffers;
@@ -310,8 +311,8 @@ static void open_delayed(delayed *it, heed_context *context, const heed_problem 
                                   .o = it->memory[3] };
     it->buffers.workspace_size = heed_plan_workspace_size(it->plan);
     it->whole = test_malloc(it->buffers.workspace_size + HEED_ALIGNMENT);
-    it->buffers.workspace =
-        (char *)it->whole + HEED_ALIGNMENT - (uintptr_t)it->whole % HEED_ALIGNMENT;
+    it->buffers.workspace = (char *)it->whole + HEED_ALIGNMENT -
+                            (uintptr_t)it->whole % HEED_ALIGNMENT;
     it->fastest = INFINITY;
 }
 

@@ -1,6 +1,6 @@
 /*
- * test_board_forged.c - records that somebody made up: what contradicts itself, or the device, is
- * refused with the field and what it must be, and never leads
+ * test_board_forged.c - records that somebody made up: one that contradicts itself, or the device,
+ * is refused with the field and what it must be, and never leads
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static void forged_records_are_refused(void **state)
         forge(state, RECORD, &forgeries[i]);
 }
 
-/* A record of this machine: what it can do is measured. */
+/* A record of this machine: its limits are measured. */
 static void no_faster_than_this_machine(void **state)
 {
     static const forgery here[] = {

@@ -1,5 +1,5 @@
 /*
- * test_cuda_doctor.c - what `heed doctor` says of drivers, GPUs and tools that are there or not
+ * test_cuda_doctor.c - `heed doctor` on drivers, GPUs and tools that are there or not
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static const struct {
         "Update the driver" },
       { "" } },
     { FAKE "FAKE_CUDA_DRIVER=13010", 3, { "OK  NVRTC", "for CUDA 13.1" }, { "may refuse" } },
-    /* kernels that came along */
+    /* precompiled kernels */
     { FAKE "HEED_CUBINS=$PWD/cubins",
       3,
       { "OK  kernels", "compiled by NVRTC 12.9, in", "/cubins" },

@@ -1,5 +1,6 @@
 /*
- * test_evidence.c - what each verb puts on the board: no field is empty that the verb could know
+ * test_evidence.c - the trials that verbs put on the board: no field is empty that the verb could
+ * know
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -222,7 +223,7 @@ static void every_field_is_filled_in(void **state)
             snprintf(line, sizeof line, "heed board show %lld --json", id);
             json_t *trial = run_heed_json(state, &way, line, 0);
             /* heed's plan is always a contestant: its verb proposed it, and it has no source */
-            bool plan = strcmp(text_of(trial, "candidate", "thought"), "what heed plans") == 0;
+            bool plan = strcmp(text_of(trial, "candidate", "thought"), "heed's plan") == 0;
             expect_fields(trial, id, ways[i].line, plan ? ways[i].is & ~SOURCES : ways[i].is);
             assert_string_equal(text_of(trial, "run", "verb"), ways[i].verb);
             assert_string_equal(text_of(trial, "candidate", "proposer"),

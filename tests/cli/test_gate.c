@@ -1,5 +1,5 @@
 /*
- * test_gate.c - `heed gate` as people call it: what passes, what fails, what is not known
+ * test_gate.c - `heed gate` as people call it: champions that pass, fail, or cannot be judged
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static heed_said said;
 
 /* ---- Verdicts in so little time that a busy machine may leave them open ---- */
 
-/* Seconds to judge in, as the shell's variable GIVEN: what is AMBIGUOUS gets more of them, and a
+/* Seconds to judge in, as the shell's variable GIVEN: an AMBIGUOUS verdict gets more of them, and a
  * wrong verdict none. */
 static const char *const given[] = { "0.2", "2", "15" };
 #define GIVEN_COUNT (sizeof given / sizeof *given)
@@ -104,7 +104,7 @@ static void test_same(void **state)
     json_decref(json);
 }
 
-/* A kernel that is far slower than the champion in the place of what is planned, and the reverse.
+/* A kernel that is far slower than the champion in place of what is planned, and the reverse.
  * It takes a machine that has something better. */
 static void test_slower(void **state)
 {
@@ -126,8 +126,8 @@ static void test_slower(void **state)
     json_decref(json);
 }
 
-/* In next to no time, on one problem and on five, which have to share the error: what is many times
- * slower is not ambiguous, for as many pairs as that takes are timed. */
+/* In next to no time, on one problem and on five, which have to share the error: a kernel that is
+ * many times slower is not ambiguous, for as many pairs as that takes are timed. */
 static void test_little_time(void **state)
 {
     static const char *const specs[] = { SPEC, "'b1 h1 s128 d64 f32' 'b2 h1 s128 d64 f32' "
@@ -332,7 +332,7 @@ static void test_unknown(void **state)
                     3, "UUUUU");
 }
 
-/* A peer that is slower or faster in the place of SDPA. */
+/* A peer that is slower or faster in place of SDPA. */
 static void test_criteria(void **state)
 {
 #define CRITERIA "HEED_PEERS=$PWD heed gate --criteria --json --seconds $GIVEN -t 1 "

@@ -78,7 +78,7 @@ static void regressions_are_found(void **state)
     const json_t *slower = shape_of(json, "b1"), *wrong = shape_of(json, "b2"),
                  *same = shape_of(json, "b3");
     if (strcmp(text_of(slower, "verdict"), "SLOWER") != 0)
-        fail_msg("what is slower is %s: %s", text_of(slower, "verdict"), text_of(slower, "why"));
+        fail_msg("the slower kernel is %s: %s", text_of(slower, "verdict"), text_of(slower, "why"));
     assert_true(number_of(slower, "high") < 0.98);
     assert_true(json_is_true(json_object_get(slower, "rebuilt")));
     assert_string_equal(text_of(wrong, "verdict"), "WRONG");
@@ -87,7 +87,7 @@ static void regressions_are_found(void **state)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     if (strcmp(text_of(same, "verdict"), "SLOWER") == 0 ||
         strcmp(text_of(same, "verdict"), "WRONG") == 0)
-        fail_msg("what is as it was is %s: %s", text_of(same, "verdict"), text_of(same, "why"));
+        fail_msg("the unchanged kernel is %s: %s", text_of(same, "verdict"), text_of(same, "why"));
 #endif
     json_decref(json);
 }
@@ -328,7 +328,7 @@ static void device_sources_of_another_day(void **state)
         if (strcmp(now->files[i].path, "src/cuda/kernels/args.cuh") == 0)
             snprintf(commented, sizeof commented, "/* as it was */\n%s\n\n", now->files[i].text);
     char *text = with(PLAIN, "src/cuda/kernels/args.cuh", commented, why, sizeof why);
-    assert_non_null(text); /* what is not code makes no difference */
+    assert_non_null(text); /* comments make no difference */
     free(text);
     text = with(PLAIN, "src/cuda/kernels/tile.cuh", "int tile_of_another_day;\n", why, sizeof why);
     assert_non_null(text);

@@ -90,7 +90,7 @@ static void test_no_time(void **state)
     subject it = subject_make(0.1);
     lab_insight found;
     it.question.problem = &it.problem;
-    clock_t start = clock(); /* of this process: what others do meanwhile does not count */
+    clock_t start = clock(); /* of this process: the work of others does not count */
     assert_int_equal(lab_insight_take(&it.question, &found), HEED_OK);
     assert_true(clock() - start < CLOCKS_PER_SEC / 10);
     assert_false(lab_insight_known(&found));
@@ -206,7 +206,7 @@ static void test_less(void **state)
     }
     run_heed(state, &way, EVOLVE "--seconds 1.5", &said);
     assert_int_equal(said.code, 0);
-    assert_non_null(strstr(said.out, "what was measured of fwd_any_scalar_row__s"));
+    assert_non_null(strstr(said.out, "facts about fwd_any_scalar_row__s"));
     assert_non_null(strstr(said.err, "no time: an ablation takes about"));
     run_heed(state, &way, EVOLVE "--insights all", &said);
     assert_int_equal(said.code, 2);

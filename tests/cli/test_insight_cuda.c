@@ -116,7 +116,7 @@ static void test_source(void **state)
     unsetenv("TMPDIR");
     assert_string_equal(it.counters_why, "");
     assert_true(lab_insight_findings(&it) & 1u << LAB_FINDING_UNCOALESCED);
-    assert_non_null(strstr(it.effects_why, "no builds that are worse on purpose"));
+    assert_non_null(strstr(it.effects_why, "no degraded builds"));
     asked[scratch_read(scratch_path(state, "asked.txt", path), asked, sizeof asked - 1)] = '\0';
     assert_non_null(strstr(asked, "--launch " WORDS " " PLAIN));
     assert_null(strstr(asked, "--kernel"));

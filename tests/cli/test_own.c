@@ -51,7 +51,7 @@ static void test_right(void **state)
     assert_int_equal(integer_of(own, "failed"), 0);
     /* every kind of values, the neighbours, and the properties; and beside it heed's choice */
     assert_true(integer_of(own, "passed") > 15);
-    assert_int_equal(integer_of(find(kernels, "kernel", "what heed plans"), "passed"),
+    assert_int_equal(integer_of(find(kernels, "kernel", "heed's plan"), "passed"),
                      integer_of(own, "passed"));
     json_decref(json);
 

@@ -157,7 +157,7 @@ static void test_launch(void **state)
          "fwd_any_sm80_naive");
     scratch_text_read(state, "said.txt", text, sizeof text);
     assert_non_null(strstr(text, "heed launched fwd_any_sm80_naive"));
-    /* a source in the place of the kernel's own */
+    /* a source in place of the kernel's own */
     must(state,
          "echo 'extern \"C\" __global__ void heed_attend() {}' >own.cu; NCU=run heed profile "
          "--device cuda --source own.cu --kernel fwd_16bit_sm80_mma " SPEC,

@@ -108,7 +108,7 @@ static void writes_what_the_board_knows(void **state)
           0, "", NULL },
     };
     static const char *const summary[] = {
-        "| b1 h8 s512 d64 f16, cold | - |", /* what the leader met was no SDPA */
+        "| b1 h8 s512 d64 f16, cold | - |", /* the leader's opponent was no SDPA */
         "| torch-flash | 10.0 us | 10.3 us | 5.00 us | 6.00 us | 2.00x | 1.900 to 2.100 | FASTER |",
         "In 2 of 3 rows no SDPA took turns with the kernel.",
         "Lifted 1.500x (1.400 to 1.600, FASTER in turns with fwd_2)",

@@ -1,5 +1,5 @@
 /*
- * test_report_refusals.c - what `heed report` refuses, and what does no harm in it
+ * test_report_refusals.c - records that `heed report` refuses, and oddities that do no harm in it
  */
 #include <jansson.h>
 #include <setjmp.h>

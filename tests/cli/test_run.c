@@ -1,5 +1,5 @@
 /*
- * test_run.c - `heed run` as people call it: what it computes, refuses, reads and replaces
+ * test_run.c - `heed run` as people call it: its results, refusals, inputs and outputs
  */
 #include <math.h>
 #include <setjmp.h>
@@ -54,6 +54,10 @@ static void refuses_arrays_that_do_not_fit(void **state)
         { "heed run --q Qbf.npy --k K.npy --v V.npy", 4, "", "type bf16" },
         { RUN "--words causal", 2, "", "causal with 5 queries and 9 keys needs an alignment" },
         { RUN "--words casual", 2, "", "did you mean causal?" },
+        { RUN "--words k=100000000:64:16", 2, "",
+          "the strides of K reach 400002304 bytes far; its" },
+        { RUN "--words o=5000:192:24", 2, "",
+          "the strides of O reach 23840 bytes far; its array has" },
         { RUN "--scale 0x", 2, "", "--scale: '0x' is not a finite number" },
         { RUN "--out O.txt", 2, "", "--out: 'O.txt' must end in .npy or .safetensors" },
         { RUN "--lse L", 2, "", "--lse: 'L' must end in" },

@@ -1,6 +1,6 @@
 /*
  * test_run_sequences.c - `heed run` of packed sequences, of keys in pages, and of a V that is a
- * part of K: what it computes, takes for granted and refuses
+ * part of K: results, assumptions and refusals
  */
 #include <math.h>
 #include <setjmp.h>

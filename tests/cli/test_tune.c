@@ -69,7 +69,7 @@ static void test_improvement(void **state)
         json_decref(json);
         json = run_heed_json(state, &way, line, 0);
         if (json_is_true(json_object_get(shape_of(json), "improved")))
-            break; /* else others are at work here, perhaps: what cannot be told gets more time */
+            break; /* else others are at work here, perhaps: the next try has more time */
     }
     const json_t *shape = shape_of(json);
     assert_string_equal(text_of(json, "schema"), "heed.tune/1");

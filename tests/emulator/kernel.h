@@ -14,7 +14,7 @@ typedef struct emulated_kernel {
     bool masked;
     bool shared_v;    /* V is a part of K */
     bool hides_first; /* compiled for windows and chunks */
-    int pairs;        /* what of heed_cuda_needs it is compiled for */
+    int pairs;        /* of heed_cuda_needs, that it is compiled for */
     int dim_qk, dim_v;
     uint32_t rows; /* of a block */
     uint32_t threads;
@@ -49,8 +49,7 @@ typedef struct emulated_change {
 } emulated_change;
 extern const emulated_change emulated_changed[]; /* ends with NULLs */
 
-/* The kernels as they are, and builds that are worse on purpose (ablate.cuh). Both end with NULLs.
- */
+/* The kernels as they are, and degraded builds (ablate.cuh). Both end with NULLs. */
 extern const emulated_config emulated_configs[];
 extern const emulated_config emulated_ablated[];
 

@@ -1,5 +1,5 @@
 /*
- * kernels_ablated.c - kernels that are worse on purpose (ablate.cuh)
+ * kernels_ablated.c - degraded builds of kernels (ablate.cuh)
  */
 #include "emulator/kernel.h"
 

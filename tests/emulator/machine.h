@@ -75,12 +75,12 @@ typedef struct reading {
     bool together; /* by one instruction of the warp: it is over for all of them */
 } reading;
 
-/* An access: who, where in the kernel, at which bytes of which block. */
+/* An access: its actor, its place in the kernel, the bytes, and their block. */
 typedef struct machine machine;
 typedef struct access {
     machine *m;
-    const uint32_t *clock; /* what comes before it */
-    uint32_t actor;        /* who is asked for it in a message, and to whom a read belongs */
+    const uint32_t *clock; /* of the accesses before it */
+    uint32_t actor;        /* named in a message about it; a read belongs to it */
     uint32_t tick;
     uint32_t smem;
     uint32_t base; /* of the block, in @smem */
@@ -137,7 +137,7 @@ typedef struct fences {
 typedef struct thread {
     fiber fiber;
     uint32_t rank; /* of its block in the cluster */
-    uint32_t base; /* what its block's addresses of shared memory are more by, in the machine */
+    uint32_t base; /* added to its block's addresses of shared memory, in the machine */
     thread_state state;
     const emulator_request *request;
     const char *file;
@@ -283,7 +283,7 @@ bool barrier_release_complete(machine *m);
 void barrier_arrive(machine *m, thread *lanes);
 void barrier_finish(machine *m);
 
-/* order.c: who comes before whom. order_reset() begins a block. order_actor() is a new actor, 0
+/* order.c: the order of actors. order_reset() begins a block. order_actor() is a new actor, 0
  * after machine_fail(). */
 void order_reset(machine *m);
 uint32_t order_actor(machine *m);

@@ -1,5 +1,5 @@
 /*
- * matrix.c - what the lanes of a warp do together: matrices, shuffles, votes, warp barriers
+ * matrix.c - instructions of a whole warp: matrices, shuffles, votes, warp barriers
  *
  * The fragments are drawn in src/cuda/kernels/ptx_warp.cuh.
  */

@@ -1,5 +1,5 @@
 /*
- * memory.c - what a machine is made of, kept from one run for the next
+ * memory.c - the parts of a machine, kept from one run for the next
  *
  * A verification runs the same kernel a hundred times, and a machine has a stack for every thread
  * and notes for every bit of shared memory: to make one can take longer than the run.

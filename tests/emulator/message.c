@@ -1,5 +1,5 @@
 /*
- * message.c - what the emulator says of a kernel, and of which line of it
+ * message.c - the emulator's messages about a kernel, with the line that they are about
  */
 #include "emulator/machine.h"
 

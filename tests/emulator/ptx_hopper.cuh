@@ -1,8 +1,8 @@
 /*
  * ptx_hopper.cuh - the instructions of src/cuda/kernels/ptx_hopper.cuh, in C on the emulator
  *
- * Included first, like ptx.cuh. Products take the addresses of their registers: what is in them is
- * read and written when it is waited for.
+ * Included first, like ptx.cuh. Products take the addresses of their registers: their values are
+ * read and written when the product is waited for.
  */
 #ifndef HEED_PTX_HOPPER_CUH
 #define HEED_PTX_HOPPER_CUH

@@ -20,7 +20,7 @@ static void check_warpgroup(machine *m, uint32_t warp, uint32_t other)
                      machine_site_print(m, there).text);
 }
 
-/* A block has what its threads begin with, the same number each: what that leaves of the
+/* A block has the registers that its threads begin with, the same number each: the rest of the
  * multiprocessor's is out of reach. */
 void registers_set(machine *m, const thread *lanes)
 {

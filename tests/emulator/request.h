@@ -1,5 +1,5 @@
 /*
- * request.h - what an emulated thread asks of the machine; for ptx.cuh
+ * request.h - the requests of an emulated thread to the machine; for ptx.cuh
  *
  * Each function acts for the thread that is running. Where there is an error that ends the run, it
  * does not return.
@@ -44,7 +44,7 @@ typedef struct emulator_request {
 #define EMULATOR_WGMMA_ADD 1u
 #define EMULATOR_WGMMA_BF16 2u
 #define EMULATOR_WGMMA_ACROSS 4u /* rows of b are of the product */
-    void *d;                     /* what is written ... */
+    void *d;                     /* the result ... */
     const void *a;               /* ... and the operands, in fragments */
     const void *b;
     uint64_t desc[2]; /* descriptors of a, unless it is in registers, and b */

@@ -21,7 +21,7 @@ typedef struct product {
     bool read;
     const uint32_t *registers[WARPGROUP][LANES];
     struct sums *sums[WARPGROUP];
-    uint32_t *clock; /* what all threads knew when they started it */
+    uint32_t *clock; /* the clocks of all threads when they started it */
     double a[M][K];
     double b[K][N_MAX];
 } product;
@@ -52,7 +52,7 @@ typedef struct warpgroup {
     warp_part parts[WARPGROUP];
 } warpgroup;
 
-/* wgmma_operands.c: what a product of group @group takes from shared memory, once; false after
+/* wgmma_operands.c: reads the operands of a product of group @group once; false after
  * machine_fail(). */
 bool wgmma_read_operands(machine *m, const warpgroup *g, product *p, uint32_t group);
 /* The fragments of a that are in the registers of warp @w. */

@@ -1,5 +1,5 @@
 /*
- * wgmma_operands.c - what products of a warpgroup take from shared memory and from registers
+ * wgmma_operands.c - operands of a warpgroup's products, from shared memory and from registers
  *
  * Operands in shared memory are made of rows of 128, 64 or 32 bytes, swizzled, or of 16, which are
  * not; eight of them lie one after another. Either the summed dimension is that of the rows, or the
@@ -44,7 +44,7 @@ static bool operand_of(operand *o, machine *m, const warpgroup *g, const product
         machine_fail(m, "%s: descriptor %#llx: only modes of swizzling, bits 62 and 63, are known",
                      machine_site_print(m, p->at).text, (unsigned long long)desc);
     else if (o->row == CHUNK && o->leading == 0)
-        machine_fail(m, "%s: descriptor %#llx: what is not swizzled needs two distances",
+        machine_fail(m, "%s: descriptor %#llx: an operand without swizzle needs two distances",
                      machine_site_print(m, p->at).text, (unsigned long long)desc);
     else if (o->smem % (8 * o->row) >= o->row)
         machine_fail(m, "%s: descriptor %#llx begins amid eight rows",

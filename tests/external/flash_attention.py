@@ -9,11 +9,13 @@ hopper/test_flash_attn.py (FlashAttention-3) have the grids; OPTIONS go to each 
 `--device cuda`. Needs numpy, and neither torch nor a GPU. Without CHECKOUT, N small cases of the same
 parameters are drawn for each kind of grid. --grids keeps those whose name has WORD.
 
-The grids are those of forward passes: dense tensors, packed sequences, and caches, padded or in pages. Values are drawn
-as there, normal ones, and windows, chunks, lengths and left pads at random. The rule is theirs: the largest error of O
-may be a small multiple of that of attention in the type itself, whose every step is rounded, both beside the exact one,
-which is computed here in float64. Parameters without a meaning for O, such as how K and V are packed, are counted, and
-run once.
+The grids are those of forward passes: dense tensors, packed sequences, and caches, padded or in pages, with and without
+new keys and rotary embeddings. Values are drawn as there, normal ones, and windows, chunks, lengths and left pads at
+random. The rule is theirs: the largest error of O may be a small multiple of that of attention in the type itself,
+whose every step is rounded, both beside the exact one, which is computed here in float64. A cache to which keys were
+appended must be right to the bit, as heed.h defines rotations so. flash_values.py says how heed appends and rotates
+otherwise than FlashAttention, and how the same problem is put nevertheless. Parameters without a meaning for O, such as
+how K and V are packed, are counted, and run once.
 
 With --every N one case in N is run, drawn at random, but always the same ones. Prints for each grid how many cases there
 are, how many problems they are, and how many of those passed, failed, were not drawn, and were left out and why. Exits
@@ -34,9 +36,10 @@ import script
 from halves import KINDS, rounded
 
 DIM_MAX = 1024
-# Parameters that change nothing of O, or, as those of new keys, nothing where there are none.
-NO_MEANING = ("deterministic", "kvpacked", "V_colmajor", "num_splits", "has_batch_idx", "rotary_fraction",
-              "rotary_interleaved", "has_rotary_seqlens", "seqlen_new_eq_seqlen_q")
+# Parameters that change nothing of O, and those that do where another one is true.
+NO_MEANING = ("deterministic", "kvpacked", "V_colmajor", "num_splits", "has_batch_idx")
+MEANING_WITH = {"rotary_fraction": "new_kv", "seqlen_new_eq_seqlen_q": "new_kv", "rotary_interleaved": "rotary_fraction",
+                "has_rotary_seqlens": "rotary_fraction"}
 LAYOUTS = (("varlen", "varlen"), ("kvcache", "cache"), ("", "dense"))
 
 
@@ -82,17 +85,20 @@ def drawn_grid(suite, grid, count):
     third, layout = suite.name == "FlashAttention-3", suite.layout(grid)
     axes = {"dtype": list(KINDS), "mha_type": ["mha", "mqa", "gqa"], "d": [40, 64, 128], "causal": [False, True],
             "local": [False, True], ("has_qv" if third else "alibi"): [False, True], "softcap": [0.0, 15.0]}
-    lengths = [(1, 70), (33, 129), (65, 20)]
+    lengths, new = [(1, 70), (33, 129), (65, 20)], [{}]
     if layout == "varlen":
         axes |= {"add_unused_qkv": [False, True]} if third else {"paged_kv_block_size": [None, 16, 256]}
     if layout == "cache":
-        axes |= {"has_leftpad": [False, True], "has_qv": [False], "softcap": [0.0]}
+        axes |= {"has_leftpad": [False, True], "has_qv": [False, third], "softcap": [0.0], "rotary_fraction": [0.5, 1.0],
+                 "rotary_interleaved": [False, True], "seqlen_new_eq_seqlen_q": [True, False]}
+        new = [{"new_kv": True}, {"new_kv": False, "rotary_fraction": 0.0}, {"new_kv": True, "rotary_fraction": 0.0}]
         axes |= {"page_size": [None, 1, 24], "varlen_q": [False, True]} if third else {"paged_kv_block_size": [None, 256]}
         lengths = [(1, 72), (3, 120), (16, 48)]
     draw, cases = random.Random(grid), []
     while len(cases) < count:
         queries, keys = draw.choice(lengths)
         case = {"seqlen_q": queries, "seqlen_k": keys} | {name: draw.choice(values) for name, values in axes.items()}
+        case |= new[len(cases) % len(new)]
         expanded = [case for case in suite.expand(grid, case) if not inexpressible(case)]
         cases += [draw.choice(expanded)] if expanded else []
     return cases
@@ -194,8 +200,8 @@ def inexpressible(case):
         return "dropout"
     if case["dtype"] not in KINDS:
         return "fp8"
-    if case.get("new_kv"):
-        return "append and rotary" if case.get("rotary_fraction") else "append"
+    if case.get("rotary_fraction") and case.get("has_rotary_seqlens"):
+        return "rotation by other places than those in the cache (rotary_seqlens)"
     if case.get("has_qv") and case["d"] + case["dv"] > DIM_MAX:
         return f"head dims above {DIM_MAX}"
     return None
@@ -205,19 +211,21 @@ def judge(job):
     """Returns None if a case is right, else what is wrong."""
     suite, grid, case, heed, options = job
     it = flash_values.Case(suite, grid, case)
-    values = it.values(suite)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            o = flash_values.run(heed, options, it, values, pathlib.Path(folder))
+            wrong = flash_values.judge(heed, options, it, it.values(suite), pathlib.Path(folder))
     except RuntimeError as why:
-        return f"{grid} {case}: {why}"
-    wrong = it.judge(o, *it.both(*values))
+        return f"{grid} {case} {it.words()}: {why}"
     return f"{suite.name} {grid} {case} {it.words()}: {wrong}" if wrong else None
+
+
+def has_meaning(name, case):
+    return name not in NO_MEANING and (name not in MEANING_WITH or bool(case.get(MEANING_WITH[name])))
 
 
 def problems_of(cases):
     """Those that differ in what has a meaning."""
-    return {repr(sorted((k, str(v)) for k, v in case.items() if k not in NO_MEANING)): case for case in cases}
+    return {repr(sorted((k, str(v)) for k, v in case.items() if has_meaning(k, case))): case for case in cases}
 
 
 def run_grid(suite, grid, args):

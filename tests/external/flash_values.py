@@ -3,7 +3,17 @@
 A case has sequences, each with queries and keys of its own. In files they are dense, [batch, seq, heads, dim], packed
 one after another, or, keys alone, in pages. All that a sequence does not show is NaN: keys behind its length and ahead
 of its left pad, and pages that no sequence has.
+
+heed appends the same number of keys to each sequence, and lengths count them. Where sequences get different numbers,
+NaN follows the new keys of the shorter ones; an expression hides it, and takes it out of the positions. FlashAttention
+rotates query i by the place of the i-th new key, heed by the query's own place, which for the last one is that of the
+last key. The two are the same for as many new keys as queries, and so NaN follows the new keys up to that number.
+Without a mask and window, FlashAttention rotates all queries by the place of the first new key. heed has that for one
+query and one new key; with more, each query is rotated by its own place here. A rotation makes one normal Q of another,
+so it is FlashAttention's problem with another Q.
 """
+
+import collections
 
 import itertools
 import math
@@ -28,6 +38,9 @@ class Sequences:
         self.pad = [0] * batch  # from this one on
         self.packed_q = self.packed_k = False
         self.page = None
+        self.longest = queries
+        self.added = [0] * batch  # new keys, which are seen,
+        self.append = 0  # of those that heed appends to each
 
     @classmethod
     def packed(cls, batch, queries, keys, draw, case):
@@ -56,18 +69,64 @@ class Sequences:
         """A few queries beside caches that are filled in part."""
         new = cls(batch, queries, keys)
         new.page = case.get("paged_kv_block_size", case.get("page_size"))
-        new.used = [draw.randint(1, keys) for _ in range(batch)]
+        near = lambda most: [draw.randint(max(1, most - 20), most) for _ in range(batch)]
+        turned = rotary_of(case) > 0
+        if case.get("new_kv"):
+            most = queries if case["seqlen_new_eq_seqlen_q"] else draw.randint(1, queries)
+            new.added = near(most) if case.get("varlen_q") else [most] * batch
+            alike = turned and (case["causal"] or case["local"])
+            new.append = queries if alike else max(new.added)
+            before = [draw.randint(0, keys - (queries if alike else most)) for _ in range(batch)]
+        else:
+            before = [draw.randint(1, keys) for _ in range(batch)]
+        new.used = [n + more for n, more in zip(before, new.added)]
         if case["has_leftpad"]:
-            new.pad = [draw.randrange(n) for n in new.used]
+            new.pad = [draw.randrange(n) if n else 0 for n in before]
         if case.get("varlen_q"):
-            new.packed_q = True
-            new.queries = [draw.randint(max(1, queries - 20), queries) for _ in range(batch)]
+            new.packed_q = not turned  # heed rotates padded queries alone
+            new.queries = near(queries)
         return new
+
+    @property
+    def filled(self):
+        """The keys that a cache has without the new ones."""
+        return [n - more for n, more in zip(self.used, self.added)]
+
+    @property
+    def lengths(self):
+        """Those that heed is told."""
+        return [n + self.append for n in self.filled]
+
+    @property
+    def rows(self):
+        """The queries of each sequence in files, of packed ones those of the longest."""
+        return max(self.queries) if self.packed_q else self.longest
+
+    @property
+    def shifts(self):
+        """How far heed's positions of queries are ahead of theirs."""
+        own = self.queries if self.packed_q else [self.rows] * len(self.queries)
+        return [(n - q) - (used - queries) for n, q, used, queries in zip(self.lengths, own, self.used, self.queries)]
+
+    @property
+    def capacity(self):
+        """The keys that a cache has room for."""
+        return max(self.stored) if not self.page else -(-max(self.stored) // self.page) * self.page
 
     def ranges(self):
         """For each sequence its first query of all, the next one's, and its keys."""
         ends = list(itertools.accumulate(self.queries, initial=0))
         return [(ends[b], ends[b + 1], slice(self.pad[b], n)) for b, n in enumerate(self.used)]
+
+
+def rotary_of(case):
+    """The columns that are rotated: multiples of 16."""
+    return int(case.get("rotary_fraction", 0) * case["d"]) // 16 * 16 if case.get("new_kv") else 0
+
+
+#: Q [tokens, heads, dim], lists of K and V of each sequence, the new ones likewise, slopes [batch, heads] or None, and
+#: cosines and sines [positions, pairs]; float32 of elements of the type, but for the slopes.
+Values = collections.namedtuple("Values", "q k v k_new v_new slopes cos sin")
 
 
 class Case:
@@ -87,32 +146,59 @@ class Case:
         few = suite.few_heads(grid)
         self.heads_kv = {"mha": self.heads, "gqa": few, "mqa": 1}[case.get("mha_type", "mha")]
         self.qv = case.get("has_qv", False)
+        self.rotary, self.interleaved = rotary_of(case), case.get("rotary_interleaved", False)
         self.window = [draw.randrange(keys) for _ in range(2)] if case.get("local") else [-1, -1]
         if self.causal:
             self.window[1] = 0
         self.chunk = draw.randrange(1, 2 * keys) if case.get("attention_chunk") else 0
         self.slopes = case.get("alibi", False)
+        self.masked = self.causal or case.get("local", False)
         self.rate, self.slack, self.rate_of_means = suite.rule(grid, self)
         make = {"dense": lambda b, n, m, *_: Sequences(b, n, m), "varlen": Sequences.packed, "cache": Sequences.cached}
         self.of = make[suite.layout(grid)](self.batch, queries, keys, draw, dict(case, same="qkvpacked" in grid))
+        self.shifted = any(self.of.shifts) or self.of.lengths != self.of.used
         self.wide = draw.random() < 0.5  # cumulative lengths of 64 bits
         self.seed = draw.randrange(2**32)
 
     def words(self):
+        whole = not self.of.packed_q and self.of.lengths == [self.of.capacity] * self.batch
+        words = ["align=br"] if not whole or self.of.rows != self.of.capacity else []
+        words += self.expressions() if self.shifted else self.intervals()
+        words += [f"softcap={self.softcap:g}"] if self.softcap else []
+        words += [f"rotary={self.rotary}:interleaved"] if self.rotary and self.interleaved else []
+        return " ".join(words)
+
+    def intervals(self):
+        """Words of the keys that are shown."""
         sides = ["" if side < 0 else str(side) for side in self.window]
-        dense = not self.of.packed_q and self.of.used == self.of.stored
-        words = ["align=br"] if not dense or self.longest[0] != self.longest[1] else []
-        words += [f"window={sides[0]}:{sides[1]}"] if any(sides) else []
+        words = [f"window={sides[0]}:{sides[1]}"] if any(sides) else []
         if self.chunk and any(self.of.pad):  # chunks are counted from the first key that is shown
             words += [f"visible=(k-first[batch])//{self.chunk}==(p-first[batch])//{self.chunk}"]
         elif self.chunk:
             words += [f"chunk={self.chunk}"]
-        words += [f"softcap={self.softcap:g}"] if self.softcap else []
-        return " ".join(words)
+        return words
+
+    def expressions(self):
+        """The same where heed's positions are others."""
+        p, first = "p-shift[batch]", "-first[batch]" if any(self.of.pad) else ""
+        shown = ["k<used[batch]"]
+        shown += [f"k>={p}-{self.window[0]}"] if self.window[0] >= 0 else []
+        shown += [f"k<={p}+{self.window[1]}"] if self.window[1] >= 0 else []
+        shown += [f"(k{first})//{self.chunk}==({p}{first})//{self.chunk}"] if self.chunk else []
+        words = ["visible=" + "&&".join(shown)]
+        return words + ([f"score=s-slope[batch,head]*float(abs({p}-k))"] if self.slopes else [])
+
+    def arrays(self, values):
+        """The arrays that expressions read, by their names."""
+        found = {"first": np.array(self.of.pad, np.int32)} if self.chunk and any(self.of.pad) else {}
+        if self.shifted:
+            found |= {"shift": np.array(self.of.shifts, np.int32), "used": np.array(self.of.used, np.int32)}
+            found |= {"slope": values.slopes} if self.slopes else {}
+        return found
 
     def values(self, suite):
-        """Returns Q [tokens, heads, dim], lists of K and V of each sequence, and slopes; float32 of elements of the
-        type. With qv, q.k + qv.v is one product of longer vectors, of which those of V come first."""
+        """Returns the Values before the run. With qv, q.k + qv.v is one product of longer vectors, of which those of V
+        come first."""
         draw = np.random.default_rng(self.seed)
         normal = lambda *shape: draw.standard_normal(shape, np.float32)
         tokens = sum(self.of.queries)
@@ -123,10 +209,41 @@ class Case:
         if self.qv:
             q = np.concatenate([in_type(normal(tokens, self.heads, self.dim_v), self.kind), q], axis=-1)
             k = [np.concatenate(pair, axis=-1) for pair in zip(v, k)]
-        for x, n, pad in zip(k + v, self.of.used * 2, self.of.pad * 2):
+        for x, n, pad in zip(k + v, self.of.filled * 2, self.of.pad * 2):
             x[n:] = x[:pad] = np.nan
         slopes = draw.random((self.batch, self.heads), np.float32) * np.float32(0.3) if self.slopes else None
-        return q, k, v, slopes
+        dims = (self.dim, self.dim_v)
+        k_new, v_new = ([in_type(normal(self.of.append, self.heads_kv, dim), self.kind) for _ in k] for dim in dims)
+        if self.qv:
+            k_new = [np.concatenate(pair, axis=-1) for pair in zip(v_new, k_new)]
+        for x, n in zip(k_new + v_new, self.of.added * 2):
+            x[n:] = np.nan
+        angles = draw.random((self.of.capacity, self.rotary // 2)) * 2 * math.pi
+        cos, sin = (in_type(table, self.kind) for table in (np.cos(angles), np.sin(angles)))
+        return Values(q, k, v, k_new, v_new, slopes, cos, sin)
+
+    def turn(self, x, at, values):
+        """Rotates x, [n, heads, dim], each vector by the position in @at: exact but for one rounding to float64, one to
+        float32 and one to the type."""
+        first, half = (self.dim_v if self.qv else 0), self.rotary // 2
+        columns = np.arange(first, first + self.rotary)
+        one, two = (columns[::2], columns[1::2]) if self.interleaved else (columns[:half], columns[half:])
+        cos, sin = (table[at].astype(np.float64)[:, None, :] for table in (values.cos, values.sin))
+        a, b = x[..., one].astype(np.float64), x[..., two].astype(np.float64)
+        turned = x.copy()
+        turned[..., one], turned[..., two] = a * cos - b * sin, b * cos + a * sin
+        return in_type(turned, self.kind)
+
+    def append(self, values):
+        """Writes the new keys and values to K and V of each sequence, and rotates them and Q, in place."""
+        for b, (first, last, _) in enumerate(self.of.ranges()):
+            begin, count = self.of.filled[b], np.arange(last - first)
+            places = np.arange(begin, begin + self.of.append)
+            values.k[b][places] = self.turn(values.k_new[b], places, values)
+            values.v[b][places] = values.v_new[b]
+            at = begin + count if self.masked else np.maximum(count + self.of.lengths[b] - self.of.rows, 0)
+            if self.rotary:
+                values.q[first:last] = self.turn(values.q[first:last], at, values)
 
     def places(self, queries, keys):
         """p of each query, and the numbers of the keys."""
@@ -160,8 +277,9 @@ class Case:
         total = p.sum(axis=-1, keepdims=True)
         return step(step(p / np.where(total > 0, total, 1)) @ step(v))
 
-    def both(self, q, k, v, slopes):
-        """Returns the exact O, rounded to the type, and that of attention in the type."""
+    def both(self, values):
+        """Returns the exact O, rounded to the type, and that of attention in the type, of the Values after the run."""
+        q, k, v, slopes = values.q, values.k, values.v, values.slopes
         group = self.heads // self.heads_kv
         o = np.zeros((2, len(q), self.heads, self.dim_v), np.float32)
         for b, (first, last, keys) in enumerate(self.of.ranges()):
@@ -188,31 +306,68 @@ class Files:
 
     def __init__(self, it, values, folder):
         self.it, self.folder, self.options = it, folder, []
-        q, k, v, slopes = values
         of = it.of
-        self.vectors("q", q if of.packed_q else q.reshape(it.batch, -1, *q.shape[1:]))
-        order = self.write_table() if of.page else None
-        self.vectors("k", self.keys(k, order))
+        self.vectors("q", values.q if of.packed_q else self.padded(values.q))
+        self.order = self.write_table() if of.page else None
+        self.vectors("k", self.keys(values.k))
         if it.qv:
             self.options += ["--dim-v", str(it.dim_v)]
         else:
-            self.vectors("v", self.keys(v, order))
+            self.vectors("v", self.keys(values.v))
         if of.packed_q:
             self.cumulative("q", of.queries)
         if of.packed_k:
             self.cumulative("k", of.stored)
-        if of.used != of.stored or (of.page and any(n % of.page for n in of.used)):
-            self.operand("lengths", np.array(of.used, np.int32))
-        if slopes is not None:
-            self.operand("slopes", slopes)
+        if of.append or of.used != of.stored or (of.page and any(n % of.page for n in of.used)):
+            self.operand("lengths", np.array(of.lengths, np.int32))
+        if of.append:
+            self.appended(values)
+        if it.slopes and not it.shifted:
+            self.operand("slopes", values.slopes)
         if any(of.pad):
-            first = np.array(of.pad, np.int32)
-            self.operand("starts", np.repeat(first[:, None], max(of.queries), axis=1))
-            if it.chunk:
-                np.save(folder / "first.npy", first)
-                self.options += ["--array", f"first={folder / 'first.npy'}"]
+            self.operand("starts", np.repeat(np.array(of.pad, np.int32)[:, None], of.rows, axis=1))
+        for name, array in it.arrays(values).items():
+            np.save(folder / f"{name}.npy", array)
+            self.options += ["--array", f"{name}={folder / name}.npy"]
         if it.words():
             self.options += ["--words", it.words()]
+
+    def appended(self, values):
+        """New keys and values, cosines and sines, and where K and V are written."""
+        self.vectors("k-new", np.stack(values.k_new))
+        self.options += ["--k-out", self.folder / "k_out.npy"]
+        if not self.it.qv:
+            self.vectors("v-new", np.stack(values.v_new))
+            self.options += ["--v-out", self.folder / "v_out.npy"]
+        if self.it.rotary:
+            self.vectors("rotary-cos", values.cos)
+            self.vectors("rotary-sin", values.sin)
+
+    def padded(self, q):
+        """Q of each sequence, [batch, queries, heads, dim], with NaN behind those that it has."""
+        found = np.full((self.it.batch, self.it.of.rows, *q.shape[1:]), np.nan, np.float32)
+        for b, (first, last, _) in enumerate(self.it.of.ranges()):
+            found[b, : last - first] = q[first:last]
+        return found
+
+    def output(self):
+        """O, [tokens, heads, dim_v], float32."""
+        o = loaded(np.load(self.folder / "o.npy"), self.it.kind)
+        if self.it.of.packed_q:
+            return o
+        return np.concatenate([rows[:n] for rows, n in zip(o, self.it.of.queries)])
+
+    def judge_caches(self, values):
+        """Returns None, or which of K and V after the run is not as the Values have it, to the bit but for NaN."""
+        for name, each in (("k", values.k), ("v", values.v)):
+            path = self.folder / f"{name}_out.npy"
+            if self.it.of.append and path.exists():
+                found, right = loaded(np.load(path), self.it.kind), self.keys(each)
+                wrong = (found != right) & ~(np.isnan(found) & np.isnan(right))
+                if wrong.any():
+                    at = tuple(map(int, np.argwhere(wrong)[0]))
+                    return f"{name}{list(at)} is {found[at]:g} in the cache, where {right[at]:g} belongs"
+        return None
 
     def operand(self, name, array):
         np.save(self.folder / f"{name}.npy", array)
@@ -231,30 +386,32 @@ class Files:
         each = -(-of.stored[0] // of.page)
         order = draw.permutation(self.it.batch * each + 3)[: self.it.batch * each].reshape(self.it.batch, each)
         table = order.astype(np.int32)
-        for b, n in enumerate(of.used):
+        for b, n in enumerate(of.lengths):
             table[b, -(-n // of.page) :] = -1
         self.operand("table", table)
         return order
 
-    def keys(self, each, order):
+    def keys(self, each):
         """K or V as they lie in their file."""
         if self.it.of.packed_k:
             none = np.full((0 if sum(map(len, each)) else 1, *each[0].shape[1:]), np.nan, np.float32)
             return np.concatenate([*each, none])  # an array without rows is no problem: one of no sequence
-        if order is None:
+        if self.order is None:
             return np.stack(each)
         page = self.it.of.page
-        pool = np.full((order.size + 3, page, *each[0].shape[1:]), np.nan, np.float32)
+        pool = np.full((self.order.size + 3, page, *each[0].shape[1:]), np.nan, np.float32)
         for b, x in enumerate(each):
-            for n, at in enumerate(order[b]):
+            for n, at in enumerate(self.order[b]):
                 part = x[n * page : (n + 1) * page]
                 pool[at, : len(part)] = part
         return pool
 
 
-def run(heed, options, it, values, folder):
-    """Returns O by `heed run`, [tokens, heads, dim_v], float32, or raises RuntimeError."""
+def judge(heed, options, it, values, folder):
+    """Returns None, or what is wrong with the results of `heed run`. Raises RuntimeError where it fails."""
     kind = "bf16" if it.kind == "bfloat16" else "f16"
     files = Files(it, values, folder)
     script.run([heed, "run", "--type", kind, "--out", folder / "o.npy", *files.options, *options])
-    return loaded(np.load(folder / "o.npy"), it.kind).reshape(-1, it.heads, it.dim_v)
+    if it.of.append:
+        it.append(values)
+    return it.judge(files.output(), *it.both(values)) or files.judge_caches(values)

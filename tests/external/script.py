@@ -40,7 +40,7 @@ def checkout_arguments(doc, project, needed=True, grids=False):
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run one case in N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="run N cases at a time")
     if grids:
-        parser.add_argument("--cases", type=int, default=2, metavar="N", help="without sources, draw N of each grid")
+        parser.add_argument("--cases", type=int, default=3, metavar="N", help="without sources, draw N of each grid")
         parser.add_argument("--grids", default="", metavar="WORD", help="run the grids whose name has it")
     own = sys.argv[1:]
     cut = own.index("--") if "--" in own else len(own)

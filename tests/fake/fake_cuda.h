@@ -60,7 +60,7 @@ typedef struct fake_cuda {
     size_t args_size;
     fake_hook_fn *hook;
     void *hook_data;
-    int copies;      /* what a launch does: so many bytes of V become O */
+    int copies;      /* the work of a launch: so many bytes of V become O */
     long long ahead; /* nanoseconds that its clock is ahead of the host's */
 
     /* The call that fails: number @fail_call of the entry @fail_name, or, where that is NULL, call
@@ -71,7 +71,7 @@ typedef struct fake_cuda {
     int launch_error; /* that a launch leaves behind, for the next call and all later ones */
     int hang;         /* launches never end */
     atomic_int hold_compiler;  /* compilations do not end before it is 0 */
-    const char *compile_error; /* what the compiler says of every source; NULL: it takes them */
+    const char *compile_error; /* the compiler's words on every source; NULL: it takes them */
 
     /* The events so far. */
     int compilations;
@@ -97,7 +97,7 @@ typedef struct fake_cuda {
     void (*renew)(void);
 } fake_cuda;
 
-/* fake_cuda_take() puts the library @path in the place of the driver, the compiler and the manager
+/* fake_cuda_take() puts the library @path in place of the driver, the compiler and the manager
  * for this process, which must not have used them yet, and returns its controls. NULL if it cannot
  * be loaded. */
 static inline fake_cuda *fake_cuda_take(const char *path)

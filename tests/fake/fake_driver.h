@@ -1,5 +1,5 @@
 /*
- * fake_driver.h - what the parts of the driver of fake_cuda.h share
+ * fake_driver.h - declarations shared by the parts of the driver of fake_cuda.h
  *
  * Each part is a table of entries. Only names that begin with fake_ leave a file, since the library
  * is loaded into programs of all kinds.

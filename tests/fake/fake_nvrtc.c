@@ -1,5 +1,5 @@
 /*
- * fake_nvrtc.c - the compiler of fake_cuda.h: what it makes is an ELF file in its first bytes alone
+ * fake_nvrtc.c - the compiler of fake_cuda.h: its output is an ELF file in its first bytes alone
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * fake_nvtx.h - what the tool of fake_nvtx.c saw
+ * fake_nvtx.h - the ranges that the tool of fake_nvtx.c saw
  */
 #ifndef FAKE_NVTX_H
 #define FAKE_NVTX_H

@@ -164,6 +164,13 @@ static int capture_end(cu_stream *stream, cu_graph **graph)
     return result;
 }
 
+static int capture_state(cu_stream *stream, int *state)
+{
+    int result = fake_begin_inside("cuStreamIsCapturing");
+    *state = stream && stream->capturing;
+    return result;
+}
+
 static int graph_destroy(cu_graph *graph)
 {
     int result = fake_begin("cuGraphDestroy");
@@ -329,6 +336,7 @@ const fake_entry fake_work_entries[] = {
     { "cuThreadExchangeStreamCaptureMode", 10010, (fake_entry_fn *)capture_exchange },
     { "cuStreamBeginCapture", 10010, (fake_entry_fn *)capture_begin },
     { "cuStreamEndCapture", 10000, (fake_entry_fn *)capture_end },
+    { "cuStreamIsCapturing", 10000, (fake_entry_fn *)capture_state },
     { "cuGraphDestroy", 10000, (fake_entry_fn *)graph_destroy },
     { "cuGraphInstantiateWithFlags", 11040, (fake_entry_fn *)graph_instantiate },
     { "cuGraphUpload", 11010, (fake_entry_fn *)graph_upload },

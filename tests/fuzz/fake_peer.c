@@ -23,7 +23,7 @@
 #define PIPE_SIZE (1 << 20)
 
 static struct {
-    const uint8_t *next, *end; /* what is left to say */
+    const uint8_t *next, *end; /* the words that are left */
     int asked[3];              /* ends of the pipes, as the actions of the next spawn name them */
     int out, err;              /* of the peer that lives; -1: none does */
     bool stopped;

@@ -2,7 +2,7 @@
  * fake_peer.h - a pretended child process: a peer that answers with the lines of an input
  *
  * Starting a program for every input would take most of the time. The linker puts these functions
- * in the place of those that lab/trial/peer/peer.c starts, feeds and ends a child with; its pipes
+ * in place of those that lab/trial/peer/peer.c starts, feeds and ends a child with; its pipes
  * are real. Requests must be what protocol.md says, whatever the answers were.
  */
 #ifndef FAKE_PEER_H

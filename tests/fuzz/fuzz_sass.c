@@ -25,7 +25,7 @@ static void check(const lab_sass *sass)
         require(loop->counts.total > 0, "a loop has instructions");
     }
     require(sass->banks.ways >= 0 && sass->banks.ways <= 32, "at most all lanes conflict");
-    require((sass->banks.known > 0) == (sass->banks.ways > 0), "what is known has a worst");
+    require((sass->banks.known > 0) == (sass->banks.ways > 0), "known accesses have a worst");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(&sass);
         lab_code_judge(&facts, findings);
     } else {
-        require(status == HEED_ERR_CORRUPT, "what is no disassembly is corrupt");
+        require(status == HEED_ERR_CORRUPT, "a text that is no disassembly is corrupt");
         require(strncmp(error.text, "k: ", 3) == 0, "a message names the kernel");
         require(!sass.loops && sass.all.total == 0, "it has nothing");
     }

@@ -1,5 +1,5 @@
 /*
- * fuzz_search.c - what the search reads: spaces, trials, sources with marks
+ * fuzz_search.c - the texts that the search reads: spaces, trials, sources with marks
  *
  * How an input begins says what it is: "heed-trials", a marked source by "//", else a space.
  */

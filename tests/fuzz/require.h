@@ -1,5 +1,5 @@
 /*
- * require.h - what must hold for every input of a fuzz target
+ * require.h - conditions that must hold for every input of a fuzz target
  */
 #ifndef REQUIRE_H
 #define REQUIRE_H

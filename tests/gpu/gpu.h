@@ -1,5 +1,5 @@
 /*
- * gpu.h - what the tests of a real GPU share: attention on it, with an answer to compare with
+ * gpu.h - shared by the tests of a real GPU: attention on it, with an answer to compare with
  *
  * Plain C on the library alone, so that the program runs on machines that have neither the build
  * tools nor the libraries of the other tests.

@@ -1,5 +1,5 @@
 /*
- * on_gpu.c - what the tests of test_on_gpu share
+ * on_gpu.c - functions shared by the tests of test_on_gpu
  */
 #include "on_gpu.h"
 

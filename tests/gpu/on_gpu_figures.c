@@ -1,5 +1,5 @@
 /*
- * on_gpu_figures.c - what calls and plans cost on a GPU
+ * on_gpu_figures.c - the cost of calls and plans on a GPU
  */
 #include "on_gpu.h"
 

@@ -1,5 +1,5 @@
 /*
- * on_gpu_refusals.c - what is refused on a GPU: bad input, and everything once the device is lost
+ * on_gpu_refusals.c - refusals on a GPU: of bad input, and of everything once the device is lost
  */
 #include "on_gpu.h"
 

@@ -1,5 +1,5 @@
 /*
- * on_gpu_results.c - what plans compute on a GPU: in calls, in graphs, in streams and in threads
+ * on_gpu_results.c - results of plans on a GPU: in calls, in graphs, in streams and in threads
  */
 #include "on_gpu.h"
 
@@ -81,7 +81,7 @@ static const char *const chained[] = {
     "b1 h2 s300 d128 f16 causal scale=4", "b4 h16 s512 d64 f16 scale=4",
 };
 
-/* The buffers of call @index: what the call before wrote is its Q, K or V in turn, and it writes to
+/* The buffers of call @index: the previous call's output is its Q, K or V in turn, and it writes to
  * where that was before. */
 static heed_buffers chain_link(const gpu_scene *scene, int index)
 {

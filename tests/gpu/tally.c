@@ -1,5 +1,5 @@
 /*
- * tally.c - what passed, failed and was skipped
+ * tally.c - counts of tests that passed, failed and were skipped
  */
 #include "tally.h"
 

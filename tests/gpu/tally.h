@@ -1,5 +1,5 @@
 /*
- * tally.h - what passed, failed and was skipped, for programs whose last line tells the counts
+ * tally.h - counts of tests that passed, failed and were skipped, for the last line of a program
  */
 #ifndef TALLY_H
 #define TALLY_H

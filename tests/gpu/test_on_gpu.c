@@ -1,5 +1,5 @@
 /*
- * test_on_gpu.c - what only a real GPU can show: graphs, streams, threads, refusals, a lost device
+ * test_on_gpu.c - tests that need a real GPU: graphs, streams, threads, refusals, a lost device
  *
  *     test_on_gpu [NAME...]        all tests, or those whose name begins so
  *

@@ -1,5 +1,5 @@
 /*
- * expect.h - what tests of bad input have in common
+ * expect.h - functions shared by tests of bad input
  */
 #ifndef HEED_TESTS_EXPECT_H
 #define HEED_TESTS_EXPECT_H

@@ -1,4 +1,4 @@
-"""forge_board.py BOARD FOLDER [LINKS]: what another program can do to a board, one file each
+"""forge_board.py BOARD FOLDER [LINKS]: forgeries of a board by another program, one file each
 
 Copies BOARD to FOLDER/0.db, FOLDER/1.db, ... and changes one thing in each: a column of a row, a row that goes, a row
 that comes, two rows that change places. The triggers that would forbid it are dropped, and made again. FOLDER/list

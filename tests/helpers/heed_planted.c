@@ -27,7 +27,7 @@ static bool is_well(void)
     return getenv("HEED_PLANTED_WELL") != NULL;
 }
 
-/* Of this thread: what others take of a busy machine is no part of the regression. */
+/* Of this thread: the time of other processes is no part of the regression. */
 static double seconds(void)
 {
     struct timespec now;

@@ -49,7 +49,7 @@ const heed_said *run_heed_says(void **state, const run_heed_way *way, const char
 typedef struct run_heed_row {
     const char *line;
     int code;
-    const char *out; /* a part of stdout; "": nothing is there; NULL: whatever */
+    const char *out; /* a part of stdout; "": nothing is there; NULL: not checked */
     const char *err;
 } run_heed_row;
 

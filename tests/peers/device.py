@@ -1,4 +1,4 @@
-"""Tests of the rivals on a CUDA device, with fake_torch in the place of torch."""
+"""Tests of the rivals on a CUDA device, with fake_torch in place of torch."""
 
 import gc
 import pathlib

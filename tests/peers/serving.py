@@ -44,7 +44,7 @@ def in_pages(np, parts, page, table, pages):
 
 
 class Case:
-    """A problem with its sequences: what a peer is sent, and what it should return."""
+    """A problem with its sequences: the request to a peer, and the answer it should return."""
 
     def __init__(self, np, dims, mask, spec, page=0):
         batch, heads, groups, seq_q, seq_k, dim, dim_v = dims

@@ -7,6 +7,7 @@ case.py says where the package and the library come from. Exits with 77 where th
 """
 
 import os
+import signal
 import threading
 import unittest
 
@@ -205,6 +206,44 @@ class Attention(Case):
             thread.join()
         self.assertEqual(found, [True] * 200)
 
+    def test_words_of_other_types(self):
+        """Numbers and flags of NumPy, with a hash or not, are those of Python."""
+        q, k, v = self.tensors(queries=53)
+        whole, half = np.array(2), np.array(0.5)
+        cases = (
+            ({"scale": half}, {"scale": 0.5}), ({"softcap": half}, {"softcap": 0.5}),
+            ({"chunk": whole}, {"chunk": 2}), ({"prefix": np.array(0)}, {}),
+            ({"window": (whole, None)}, {"window": (2, None)}), ({"window": [whole, 1]}, {"window": (2, 1)}),
+            ({"scale": np.float32(0.5)}, {"scale": 0.5}), ({"causal": np.True_}, {"causal": True}),
+            ({"batch_invariant": np.False_}, {}),
+        )
+        for words, same in cases:
+            with self.subTest(words=words):
+                for _ in range(2):
+                    mine = heed.attention(q, k, v, **words)
+                    self.assertEqual(mine.tobytes(), heed.attention(q, k, v, **same).tobytes())
+        mine, lse = heed.attention(q, k, v, return_lse=np.True_)
+        self.assertEqual(lse.shape, (2, 4, 53))
+
+    def test_words_of_known_calls(self):
+        """A call that is known does not hide a word that is wrong."""
+        q, k, v = self.tensors()
+        for _ in range(2):
+            heed.attention(q, k, v)
+        self.refused(heed.InvalidError, "dim_v: v has its own", lambda: heed.attention(q, k, v, dim_v=3))
+
+    def test_child_process_of_locked_parent(self):
+        """Locks that another thread holds while the process forks are the parent's alone."""
+        from heed import _attention, _context, _report
+
+        q, k, v = self.tensors(queries=31)
+        with _attention._plans_lock, _context._contexts_lock, _report._lock:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                os._exit(0 if heed.attention(q, k, v).shape == (2, 31, 4, 40) else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
     def test_child_process(self):
         q, k, v = self.tensors()
         wanted = heed.attention(q, k, v).tobytes()
@@ -244,6 +283,7 @@ class Mistakes(Case):
             (invalid, "softcap", lambda: heed.attention(q, k, v, softcap=-1.0)),
             (invalid, "softcap", lambda: heed.attention(q, k, v, softcap=float("nan"))),
             (invalid, "scale: 0", lambda: heed.attention(q, k, v, scale=0)),
+            (invalid, "scale: 1e-50", lambda: heed.attention(q, k, v, scale=1e-50)),
             (invalid, "does not broadcast", lambda: heed.attention(q, k, v, bias=q)),
             (invalid, "mask", lambda: heed.attention(q, k, v, mask=np.ones((37, 1), bool))),
             (invalid, "sinks", lambda: heed.attention(q, k, v, sinks=np.zeros(3, np.float32))),
@@ -251,10 +291,51 @@ class Mistakes(Case):
             (invalid, "visible", lambda: heed.attention(q, k, v, visible="q<" * 150)),
             (invalid, "out: sequence is 36", lambda: heed.attention(q, k, v, out=np.zeros((2, 36, 4, 40), np.float32))),
             (invalid, "read-only", lambda: heed.attention(q, k, v, out=self.frozen())),
+            (wrong, "batch_invariant: str", lambda: heed.attention(q, k, v, batch_invariant="no")),
+            (wrong, "batch_invariant: list", lambda: heed.attention(q, k, v, batch_invariant=[])),
+            (wrong, "return_lse: str", lambda: heed.attention(q, k, v, return_lse="no")),
+            (wrong, "causal: int is no bool; pass True, False, 'top-left'", lambda: heed.attention(q, k, v, causal=2)),
+            (wrong, "scale: ndarray", lambda: heed.attention(q, k, v, scale=np.zeros(3))),
+            (wrong, "chunk: ndarray", lambda: heed.attention(q, k, v, chunk=np.array(2.5))),
+            (wrong, "window: '[1 2]' is no pair", lambda: heed.attention(q, k, v, window=np.array([1, 2]))),
+            (wrong, "dim_v: str", lambda: heed.attention(q, k, None, dim_v="3")),
+            (wrong, "max_seqlen_q: float", lambda: heed.attention(q, k, v, max_seqlen_q=5.0)),
+            (invalid, "rotary_interleaved: True, and there is no rotary_cos",
+             lambda: heed.attention(q, k, v, rotary_interleaved=True)),
+            (invalid, "arrays['t']: neither score nor visible has t[...]",
+             lambda: heed.attention(q, k, v, score="s+tt[head]", arrays={"t": np.zeros(4, np.float32)})),
+            (wrong, "k: a masked array", lambda: heed.attention(q, np.ma.array(k, mask=k > 0), v)),
+            (wrong, "out: a masked array", lambda: heed.attention(q, k, v, out=np.ma.array(formula(q, k, v)[0]))),
         ]
         for kind, text, call in cases:
             with self.subTest(text=text):
                 self.refused(kind, text, call)
+
+    def test_dlpack(self):
+        """Objects that are no capsules, used ones, other versions, and methods that raise."""
+        q, k, v = self.tensors()
+        used, wrong = object(), heed.ArgumentTypeError
+
+        class Odd:
+            def __init__(self, capsule, device=(1, 0)):
+                self.capsule, self.device = capsule, device
+
+            def __dlpack__(self, **words):
+                if isinstance(self.capsule, Exception):
+                    raise self.capsule
+                return self.capsule
+
+            def __dlpack_device__(self):
+                return self.device
+
+        versioned = q.__dlpack__(max_version=(1, 0)) if np.__version__ >= "2.1" else used
+        for text, x in (
+            ("__dlpack__ of Odd gave 5", Odd(5)), ("__dlpack__ of Odd failed: full", Odd(BufferError("full"))),
+            ("__dlpack__ of Odd gave <", Odd(used)), ("__dlpack__ of Odd gave <", Odd(versioned)),
+            ("__dlpack_device__ of Odd failed", Odd(q.__dlpack__(), 5)), ("device type 7", Odd(q.__dlpack__(), (7, 0))),
+        ):
+            with self.subTest(text=text):
+                self.refused(wrong, f"k: {text}" if text[0] == "_" else text, lambda: heed.attention(q, x, v))
 
     def odd(self, q):
         raw = np.zeros(q.nbytes * 2, np.uint8)
@@ -286,7 +367,7 @@ class Torch(Case):
         self.refused(heed.InvalidError, "requires a gradient", lambda: heed.attention(q, k, v))
 
     def test_calls_are_repeated(self):
-        """The second call of a kind has no checks left: what differs must still be noticed."""
+        """The second call of a kind has no checks left: differences must still be noticed."""
         for _ in range(3):
             q, k, v = (torch.from_numpy(x) for x in self.tensors(keys=37))
             out = torch.full((2, 37, 4, 80), 7.0)
@@ -302,6 +383,59 @@ class Torch(Case):
             self.near(heed.attention(*mixed, causal=True).numpy(), o)
             self.near(heed.attention(q, k, v, window=[36, 0]).numpy(), o)
             self.refused(heed.ArgumentTypeError, "v", lambda: heed.attention(q, k, v.half()))
+
+    def test_tangents_are_refused(self):
+        from torch.autograd import forward_ad
+
+        q, k, v = (torch.from_numpy(x) for x in self.tensors())
+        plan, out = heed.Plan("b2 h4/2 s37/53 d32/40 f32"), torch.empty(2, 37, 4, 40)
+        calls = (lambda x: heed.attention(x, k, v), lambda x: heed.attention(q, k, x, out=out),
+                 lambda x: plan.execute(x, k, v), lambda x: plan.execute(q, k, x, out=out))
+        for call, x in zip(calls, (q, v, q, v)):
+            for _ in range(3):
+                call(x)  # which is known now
+                with forward_ad.dual_level():
+                    dual = forward_ad.make_dual(x, x)
+                    self.refused(heed.UnsupportedError, "has a tangent", lambda: call(dual))
+                    call(x)
+
+    def test_tensors_without_memory(self):
+        from torch._subclasses import FakeTensorMode
+
+        q, k, v = (torch.from_numpy(x) for x in self.tensors())
+        plan = heed.Plan("b2 h4/2 s37/53 d32/40 f32")
+        for call in (lambda x: heed.attention(x, k, v), lambda x: plan.execute(x, k, v)):
+            for _ in range(2):
+                self.refused(heed.ArgumentTypeError, "q: the Tensor has no memory",
+                             lambda: torch.vmap(call)(torch.stack([q, q])))
+                self.refused(heed.ArgumentTypeError, "q: the Tensor has no memory",
+                             lambda: torch.func.functionalize(call)(q))
+                with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+                    self.refused(heed.ArgumentTypeError, "q: the FakeTensor has no memory",
+                                 lambda: call(mode.from_tensor(q)))
+                call(q)
+        nested = torch.nested.nested_tensor([q[0], q[1]])
+        self.refused(heed.ArgumentTypeError, "q: a nested tensor", lambda: heed.attention(nested, k, v))
+
+    def test_versions(self):
+        """Autograd knows of what was written to."""
+        q, k, v = (torch.from_numpy(x) for x in self.tensors())
+        out, wanting = torch.zeros(2, 37, 4, 40), torch.ones(2, 37, 4, 40).requires_grad_()
+        plan = heed.Plan("b2 h4/2 s37/53 d32/40 f32")
+        for _ in range(3):
+            for call in (heed.attention, plan.execute):
+                product = (wanting * out).sum()
+                before = out._version
+                call(q, k, v, out=out)
+                self.assertGreater(out._version, before)
+                with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                    product.backward()
+        new, lengths = torch.ones(2, 1, 2, 32), torch.full((2,), 7, dtype=torch.int32)
+        for _ in range(3):
+            before = k._version, q._version
+            heed.attention(q, k, k, k_new=new, v_new=new, lengths=lengths)
+            self.assertGreater(k._version, before[0])
+            self.assertEqual(q._version, before[1])
 
     def test_lazy_negation_is_refused(self):
         q, k, v = (torch.from_numpy(x) for x in self.tensors(keys=37))

@@ -3,7 +3,7 @@
 
     test_call_abi.py HEED_CALL CC
 
-Its sources must compile without a warning with Python.h in the place of python.h, and heed_call.so may ask
+Its sources must compile without a warning with Python.h in place of python.h, and heed_call.so may ask
 the interpreter for nothing that python.h does not declare. Exits with 77 where there is no compiler or no
 Python.h.
 """

@@ -250,11 +250,12 @@ class OfTorch(unittest.TestCase):
                 self.assertLess((mine - wanted).abs().max().item(), 1e-5)
 
     def test_results(self):
-        """They are dense, their own, and free of gradients."""
+        """They are laid out as the query, their own, and free of gradients."""
         x = torch.randn(2, 5, 3, 8).transpose(1, 2)
         for _ in range(3):
             o = self.attention(x, self.k, self.v)
-            self.assertTrue(o.is_contiguous() and not o.requires_grad)
+            self.assertEqual(o.stride(), x.stride())
+            self.assertTrue(self.attention(self.q, self.k, self.v).is_contiguous() and not o.requires_grad)
             one, two = self.attention(self.q, self.k, self.v), self.attention(self.q, self.k, self.v)
             self.assertNotEqual(one.data_ptr(), two.data_ptr())
             o = self.attention(self.q[0], self.k[0], self.v[0])

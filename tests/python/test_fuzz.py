@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bad input, by hypothesis: whatever it is given, the package computes, or raises a TypeError or a ValueError of its own
+"""Bad input, by hypothesis: for any input the package computes, or raises a TypeError or a ValueError of its own
 that names what is wrong. A crash of the interpreter is a crash of this program.
 
     test_fuzz.py [CASES]
@@ -135,11 +135,16 @@ WORDS = {
     "chunk": st.sampled_from((None, 0, 4, -4, 1 << 70, "4", 2.5)),
     "align": st.sampled_from((None, "top-left", "bottom-right", "middle", 3)),
     "softcap": st.sampled_from((0.0, 5.0, -1.0, float("nan"), float("inf"), "x", None)),
-    "scale": st.sampled_from((None, 0.5, 0, float("nan"), float("inf"), 1e300, "x", -0.25)),
+    "scale": st.sampled_from((None, 0.5, np.array(0.5), [], 0, 1e-50, float("nan"), float("inf"), 1e300, "x", -0.25)),
     "score": st.sampled_from((None, "s", "s * 2 + q - k", "s +", "x[q]", "s" * 300, "\0", "é", 3)),
     "visible": st.sampled_from((None, "k <= q", "k", "a[k] == 0", "(((((", b"k", "k <= q" * 90)),
     "layout": st.sampled_from(("bshd", "bhsd", "sbhd", "dshb", None, 3, [])),
     "return_lse": st.booleans(),
+    "batch_invariant": st.sampled_from((True, False, "no", [], None, np.array(True))),
+    "prefix": st.sampled_from((0, 2, np.array(1), np.array([1]), -1, "x", None)),
+    "dim_v": st.sampled_from((None, 3, "3", 1 << 70, [])),
+    "max_seqlen_q": st.sampled_from((None, 3, 2.5, -1, [])),
+    "rotary_interleaved": st.sampled_from((False, True, [], 1)),
 }
 ARRAYS = st.sampled_from((
     None, {}, {"a": np.zeros(7, np.int32)}, {"a": np.zeros((2, 2, 2, 2), np.float32)}, {"a b": np.zeros(3, np.float32)},

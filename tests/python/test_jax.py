@@ -169,6 +169,42 @@ class Jax(unittest.TestCase):
                     slope = (float(loss(*around[0])) - float(loss(*around[1]))) / 2e-2
                     self.assertAlmostEqual(float((found[i] * step).sum()), slope, delta=2e-2 * (1 + abs(slope)))
 
+    def test_gradient_of_a_gradient(self):
+        """Beside the definition's, which JAX differentiates twice."""
+        arrays, _ = inputs({})
+        words = heed.jax._Words(False, None, None, None, 0.0, None, None, None, "bshd", False, ())
+
+        def twice(attention):
+            slope = jax.grad(lambda q: (attention(q, *arrays[1:]) ** 2).sum())
+            return jax.grad(lambda q: (slope(q) ** 2).sum())(jnp.asarray(arrays[0]))
+        self.near(twice(heed.jax.attention), twice(lambda *x: heed.jax._define(words, *x)[0]), 1e-3)
+
+    def test_arrays_of_a_program_that_is_not_traced(self):
+        """heed.attention() returns arrays of JAX for those of JAX."""
+        arrays, _ = inputs({})
+        wanted, lse = heed.attention(*arrays, return_lse=True)
+        own = [jax.device_put(x, jax.devices("cpu")[0]) for x in arrays]
+        for _ in range(2):
+            mine, log = heed.attention(*own, return_lse=True)
+            for x, y in ((mine, wanted), (log, lse)):
+                self.assertIsInstance(x, jax.Array)
+                np.testing.assert_array_equal(x, y)
+        half = heed.attention(*(x.astype(jnp.bfloat16) for x in own))
+        self.assertEqual(str(half.dtype), "bfloat16")
+        self.near(half, wanted, 3e-2)
+        same = [jnp.ones((1, 4, 2, 8), jnp.float32)] * 3
+        self.assertIsInstance(heed.Plan("b1 h2 s4 d8 f32").execute(*same), jax.Array)
+        with self.assertRaisesRegex(heed.ArgumentTypeError, "heed.jax.attention takes traced arrays"):
+            jax.jit(lambda q: heed.attention(q, *own[1:]))(own[0])
+        with self.assertRaisesRegex(heed.ArgumentTypeError, "arrays of JAX cannot be written"):
+            heed.attention(*same, out=same[0])
+
+    def test_words_of_other_types(self):
+        arrays, _ = inputs({})
+        for words, same in (({"scale": np.array(0.3)}, {"scale": 0.3}), ({"chunk": np.array(3), "align": "top-left"},
+                            {"chunk": 3, "align": "top-left"})):
+            np.testing.assert_array_equal(heed.jax.attention(*arrays, **words), heed.jax.attention(*arrays, **same))
+
     def test_gradient_of_a_map(self):
         arrays, _ = inputs({})
         q = np.stack([arrays[0], 2 * arrays[0]])
@@ -202,6 +238,8 @@ class Jax(unittest.TestCase):
             (heed.ArgumentTypeError, "k: dtype is f16", lambda: call(q, k.astype(np.float16), v)),
             (heed.InvalidError, "causal: True means one thing", lambda: call(q, k, v, causal=True)),
             (heed.InvalidError, "layout: 'dshb'", lambda: call(q, k, v, layout="dshb")),
+            (heed.ArgumentTypeError, "score: list", lambda: call(q, k, v, score=[])),
+            (heed.ArgumentTypeError, "return_lse: int", lambda: call(q, k, v, return_lse=1)),
             (heed.InvalidError, "mask: shape", lambda: call(q, k, v, mask=np.ones((3, 7), bool))),
             (heed.UnsupportedError, "visible", lambda: jax.grad(lambda q: call(q, k, v, visible="k <= q").sum())(q)),
             (heed.UnsupportedError, "table", lambda: jax.grad(lambda q: call(q, k, v, table=table).sum())(q)),

@@ -11,6 +11,7 @@ import os
 import pathlib
 import tempfile
 import unittest
+from unittest import mock
 
 from case import Case, formula, heed, np
 
@@ -47,6 +48,23 @@ class Mistakes(Case):
             with self.subTest(text=text):
                 self.refused(kind, text, lambda: plan.execute(*arrays, operands=operands))
         self.near(plan.execute(q, k, v, operands=good), formula(q, k, v)[0])
+
+    def test_reports_have_an_end(self):
+        """Late calls are counted together."""
+        from heed import _report
+
+        _report.clear()
+        with mock.patch.object(_report, "_KINDS_MAX", 3), mock.patch.dict(_report._records, clear=True):
+            for n in range(9):
+                heed.attention(*(np.zeros((1, 3 + n, 1, 8), np.float32) for _ in range(3)), scale=0.7)
+                for _ in range(2):
+                    _report.fell_back(f"problem {n}", "none")
+            rows = _report.report()
+        of_heed, of_torch = ([row for row in rows if bool(row.kernel) == own] for own in (True, False))
+        self.assertEqual((len(of_heed), len(of_torch)), (4, 4))
+        self.assertEqual(of_heed[0], (6, "others", "several kernels", None))
+        self.assertEqual(of_torch[0], (12, "others", None, "several reasons"))
+        _report.clear()
 
     def test_closed(self):
         q, k, v = self.tensors()

@@ -48,7 +48,15 @@ class Case(unittest.TestCase):
         self.assertLess(off.item(), bound)
 
     def same(self, *tensors, bound=1e-5, **words):
-        self.near(of_heed(*tensors, **words), of_torch(*tensors, **words), bound)
+        mine, wanted = of_heed(*tensors, **words), of_torch(*tensors, **words)
+        self.near(mine, wanted, bound)
+        return mine, wanted
+
+
+    def laid_out(self, mine, wanted):
+        """The strides are the same, but of dimensions of one element."""
+        strides = [[step for size, step in zip(x.shape, x.stride()) if size > 1] for x in (mine, wanted)]
+        self.assertEqual(*strides)
 
 
 class Forward(Case):
@@ -72,16 +80,86 @@ class Forward(Case):
         none[7] = False
         self.assertTrue((of_heed(q, k, v, none)[:, :, 7] == 0).all())
 
+    def test_masks_that_are_copied(self):
+        """Rows that are not whole in memory; the second time with other values, when nothing may be known."""
+        q, k, v = draw(2, 4, 33, 32), draw(2, 4, 50, 32), draw(2, 4, 50, 24)
+        for shape in ((33, 1), (1, 1), (2, 4, 1, 1), (4, 33, 1), (2, 1, 33, 1)):
+            for _ in range(2):
+                self.same(q, k, v, draw(*shape))
+                shown = draw_mask(*shape[:-1], 2)[..., 1:]
+                shown[..., :1, :] = True
+                self.same(q, k, v, shown)
+        for _ in range(2):
+            for mask in (draw(50, 33).t(), draw(33, 100)[:, ::2], draw(33, 1).expand(33, 50),
+                         draw(2, 1, 50, 33).transpose(2, 3), draw_mask(33, 101)[:, ::2][:, :50]):
+                self.same(q, k, v, mask)
+
+    def test_empty(self):
+        """Zeros, of torch's shape, with gradients."""
+        x = draw(2, 0, 5, 8)
+        self.assertEqual(of_heed(x, x, x).shape, x.shape)  # with no heads torch divides by zero
+        for shape in ((0, 4, 5, 8), (2, 4, 0, 8), (0, 5, 8), (2, 0, 4, 5, 8)):
+            q, k = draw(*shape), draw(*shape[:-2], 7, 8)
+            self.assertEqual(of_heed(q, k, k).shape, of_torch(q, k, k).shape)
+            self.assertEqual(of_heed(q, k, k[..., :3]).shape, of_torch(q, k, k[..., :3]).shape)
+        q, k = draw(2, 4, 5, 8), draw(2, 4, 7, 8)
+        for tensors in ((q, k[:, :, :0], k[:, :, :0]), (q, k, k[..., :0])):
+            mine, wanted = of_heed(*tensors), of_torch(*tensors)
+            self.assertTrue(torch.equal(mine, wanted))
+        q.requires_grad_()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            of_heed(q, k[:, :, :0], k[:, :, :0]).sum().backward()
+        self.assertTrue((q.grad == 0).all())
+
+    def test_scales(self):
+        """0 makes means of the values."""
+        for dtype, bound in ROUNDING.items():
+            q, k, v = (draw(2, 4, n, 16, dtype=dtype) for n in (9, 50, 50))
+            for scale in (0, 0.0, -0.0, 1e-50, -0.3):
+                self.same(q, k, v, scale=scale, bound=bound)
+            self.same(q, k, v, draw(9, 50), scale=0.0, bound=bound)
+            self.same(100 * q, 100 * k, v, scale=0.0, bound=bound)
+            mean = v.float().cumsum(2)[:, :, :9] / torch.arange(1, 10, device=DEVICE)[:, None]
+            self.near(of_heed(q, k, v, is_causal=True, scale=0.0), mean.to(dtype), bound)  # torch's are NaN
+
     def test_dimensions(self):
         q = draw(2, 3, 4, 7, 8)
-        for mask in (draw_mask(7, 7), draw_mask(4, 7, 7), draw_mask(2, 3, 1, 7, 7)):
+        for mask in (draw_mask(7, 7), draw_mask(4, 7, 7), draw_mask(2, 3, 1, 7, 7), draw_mask(2, 1, 1, 7, 7),
+                     draw(1, 3, 4, 7, 7), draw(2, 1, 4, 7, 1)):
             self.same(q, q, q, mask)
+        for k in (draw(2, 1, 4, 9, 8), draw(1, 3, 4, 9, 8), draw(4, 9, 8)):
+            for _ in range(2):
+                self.same(q, k, k)
+                k.normal_()
         for shape in ((7, 8), (5, 7, 8), (2, 3, 4, 7, 8), (1, 2, 2, 3, 7, 8)):
             self.same(*(draw(*shape) for _ in range(3)))
 
     def test_views(self):
         q, k, v = draw(2, 37, 3, 4, 16).permute(2, 0, 3, 1, 4)
         self.same(q, k, v, is_causal=True)
+
+    def test_strides(self):
+        """Those of torch, the second time as well, when the call is known."""
+        k, v, wide = draw(2, 4, 7, 8), draw(2, 4, 7, 8), draw(2, 4, 7, 12)
+        queries = (
+            draw(2, 4, 5, 8), draw(2, 5, 4, 8).transpose(1, 2), draw(2, 5, 3, 4, 8).permute(2, 0, 3, 1, 4)[0],
+            draw(5, 2, 4, 8).permute(1, 2, 0, 3), draw(2, 4, 5, 20)[..., :8], draw(1, 1, 5, 8).expand(2, 4, 5, 8),
+            draw(2, 1, 4, 8).transpose(1, 2), draw(4, 2, 5, 8).transpose(0, 1),
+        )
+        for q in queries:
+            cases = (
+                ((q, k, v), {}), ((q, k, wide), {}), ((q.half(), k.half(), v.half()), {}),
+                ((q, k, v, draw(q.shape[2], 7)), {}), ((q, k[:, :2], v[:, :2]), {"enable_gqa": True}),
+                ((q[0], k[0], v[0]), {}),
+            )
+            if DEVICE == "cpu":  # torch's result of broadcast keys has the strides of a backend
+                cases += (((q, k[:, :1], v[:, :1]), {}), ((q, k[:1], v[:1]), {}))
+            for tensors, words in cases:
+                for _ in range(2):
+                    self.laid_out(*self.same(*tensors, **words, bound=2e-3))
+        five = (draw(2, 3, 5, 4, 8).transpose(2, 3), draw(2, 3, 4, 7, 8), draw(2, 3, 4, 7, 8))
+        self.laid_out(*self.same(*five))
 
     def test_autocast(self):
         q, k, v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
@@ -135,8 +213,10 @@ class Operator(Case):
         q, k, v = draw(2, 4, 9, 16), draw(2, 2, 9, 16), draw(2, 2, 9, 16)
         wanting = [x.clone().requires_grad_() for x in (q, k, v)]
         operator = torch.ops.heed.scaled_dot_product_attention.default
+        turned = draw(2, 9, 4, 16).transpose(1, 2)
         for call in ((q, k, v, None, False, None), (q, k, v, draw_mask(9, 9), False, 0.3),
-                     (*wanting, None, True, None)):
+                     (*wanting, None, True, None), (turned, k, v, None, False, None),
+                     (turned.clone().requires_grad_(), k, v, None, False, None, True)):
             for name, outcome in torch.library.opcheck(operator, call).items():
                 self.assertEqual(outcome, "SUCCESS", name)
 
@@ -146,10 +226,20 @@ class Operator(Case):
         q, k, v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
         traced = make_fx(lambda q, k, v: of_heed(q, k, v))(q, k, v)
         self.assertIn("heed.scaled_dot_product_attention", traced.code)
-        with self.assertRaises(RuntimeError):  # neither a gradient nor a tangent is lost in silence
+        # Neither a gradient nor a tangent is lost in silence.
+        with self.assertRaisesRegex(heed.UnsupportedError, r"torch.func .*use tensor.backward\(\)"):
             torch.func.grad(lambda q: of_heed(q, k, v).sum())(q)
+        with self.assertRaisesRegex(heed.UnsupportedError, "use tensor.backward"):
+            torch.func.grad(lambda q: torch.vmap(of_heed)(q, k, v).sum())(q)
         with self.assertRaises(heed.UnsupportedError):
             torch.func.jvp(of_heed, (q, k, v), (q, k, v))
+
+    def test_compile_dynamic(self):
+        compiled = torch.compile(lambda x, mask: of_heed(x, x, x, mask).transpose(1, 2).flatten(2) + 1,
+                                 fullgraph=True, dynamic=True, backend="aot_eager")
+        for batch, length in ((2, 5), (2, 6), (3, 17), (4, 17)):
+            x, mask = draw(batch, length, 4, 8).transpose(1, 2), draw(length, length)
+            self.near(compiled(x, mask), of_torch(x, x, x, mask).transpose(1, 2).flatten(2) + 1)
 
     def test_compile(self):
         def model(q, k, v):
@@ -198,6 +288,16 @@ class Enable(Case):
         self.assertIn(first.kernel, str(heed.torch.report()) + first.kernel)
         self.assertEqual(str(heed.torch.report()), "no calls yet")
 
+    def test_views_of_results(self):
+        """Heads are put together without a copy, as models do it."""
+        x = draw(2, 5, 4, 8).transpose(1, 2)
+        packed = draw(2, 5, 3, 4, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        with heed.torch.enable():
+            for _ in range(2):
+                for tensors in ((x, x, x), packed):
+                    mine = self.call(*tensors).transpose(1, 2).view(2, 5, 32)
+                    self.near(mine, of_torch(*tensors).transpose(1, 2).view(2, 5, 32))
+
     def test_switch(self):
         one, two = heed.torch.enable(), heed.torch.enable()
         one.disable()
@@ -231,7 +331,8 @@ class Enable(Case):
         reasons = sorted(reason or "" for _, _, reason in self.rows())
         for reason, part in zip(reasons, (
             "a gradient is wanted", "a tensor of shape (2, 4, 0, 16) is empty", "dropout_p is 0.5",
-            "dtype torch.float64", "k: head dim is 3, that of q 16", "q: the elements of a head vector",
+            "dtype torch.float64", "key: head dim is 3, that of query 16",
+            "query: the elements of a head vector",
         ), strict=True):
             self.assertIn(part, reason)
         self.assertTrue(all(row.kernel is None for row in heed.torch.report()))
@@ -251,6 +352,26 @@ class Enable(Case):
                       of_torch(q, self.k, self.v, torch.ones(5, 9, dtype=torch.bool, device=DEVICE).tril(4)))
         self.assertTrue(o.is_nested)
         self.assertIn((1, False, "NestedTensor is a tensor with an attention of its own"), self.rows())
+
+    def test_nested_tensors_with_strides(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            nested = torch.nested.nested_tensor([draw(4, 3, 8), draw(4, 5, 8)])
+        with heed.torch.enable():
+            o = self.call(nested, nested, nested)
+        self.assertTrue(o.is_nested)
+        self.assertEqual(self.rows(), [(1, False, "a tensor is nested")])
+        self.assertEqual(heed.torch.report()[0].problem[:30], "query=() key=() value=() torch")
+
+    def test_it_is_called_as_of_torch(self):
+        with heed.torch.enable():
+            given = torch.nn.functional.scaled_dot_product_attention
+            self.assertEqual((given.__name__, given.__doc__), (of_torch.__name__, of_torch.__doc__))
+            wanting = self.q.clone().requires_grad_()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                of_heed(wanting, self.k, self.v).sum().backward()
+        self.assertEqual(self.rows(), [(1, True, None)])  # the gradient is no call of the program
 
     def test_modes(self):
         from torch.overrides import TorchFunctionMode
@@ -285,6 +406,53 @@ class Enable(Case):
         self.assertEqual(self.rows(), [(3, True, None),
                                        (1, False, "dtype torch.float64 is not float32, float16 or bfloat16")])
 
+    def test_compiled_calls_that_fall_back(self):
+        """Of a compiled program is known no sooner than it runs what heed refuses."""
+        from torch.nn.attention.bias import causal_lower_right
+
+        turned, thin = draw(2, 9, 4, 16).transpose(1, 2), draw(2, 4, 9, 32)
+        wide, few = draw(1, 2, 5, 1200), draw(2, 1, 9, 16)
+        cases = (  # tensors, the reason or None
+            ((turned, turned, turned), None), ((self.q[0], self.k[0], self.v[0]), None),
+            ((thin[..., ::2], self.k, self.v), "neighbours"),
+            ((thin.transpose(0, 1)[..., ::2].transpose(0, 1), self.k, self.v), "neighbours"),
+            ((wide, wide, wide), "1200"), ((few, self.k, self.v), "heads"),
+        )
+        for dynamic in (None, True):
+            for tensors, reason in cases:
+                torch._dynamo.reset()
+                heed.torch.report(clear=True)
+                with heed.torch.enable():
+                    compiled = torch.compile(lambda *x: self.call(*x) * 1, fullgraph=True, dynamic=dynamic,
+                                             backend="aot_eager")
+                    with self.subTest(dynamic=dynamic, reason=reason):
+                        wanted = of_torch(*tensors)
+                        mine = compiled(*tensors)
+                        self.near(mine, wanted)
+                        self.assertEqual(mine.stride(), wanted.stride())
+                        (row,) = self.rows()
+                        self.assertEqual(row[:2], (1, reason is None))
+                        self.assertIn(reason or "", row[2] or "")
+        with heed.torch.enable():
+            mask = causal_lower_right(5, 9)
+            shown = torch.ones(5, 9, dtype=torch.bool, device=DEVICE).tril(4)
+            compiled = torch.compile(lambda *x: self.call(*x), fullgraph=True, backend="aot_eager")
+            q = self.q[:, :, :5]
+            self.near(compiled(q, self.k, self.v, mask), of_torch(q, self.k, self.v, shown))
+            x = draw(3, 2, 4, 9, 16)
+            mapped = torch.vmap(lambda q, mask: self.call(q, self.k, self.v, mask), in_dims=(0, None))
+            bias = draw(9, 9)
+            self.near(torch.compile(mapped, backend="aot_eager")(x, bias),
+                      torch.stack([of_torch(q, self.k, self.v, bias) for q in x]))
+
+    def test_operator_of_both(self):
+        operator = torch.ops.heed.attention_or_torch.default
+        q, k, v = draw(2, 9, 4, 16).transpose(1, 2), self.k, self.v
+        for call in ((q, k, v, None, True, None, False), (q[..., ::2], k[..., ::2], v, None, False, 0.3, False),
+                     (self.q, k[:, :2], v[:, :2], draw(9, 9), False, None, True)):
+            for name, outcome in torch.library.opcheck(operator, call).items():
+                self.assertEqual(outcome, "SUCCESS", name)
+
     def test_a_layer(self):
         layer = torch.nn.MultiheadAttention(32, 4, batch_first=True).to(DEVICE).eval()
         x = draw(2, 7, 32)
@@ -306,7 +474,21 @@ class Mistakes(Case):
             (heed.InvalidError, "attn_mask: must be None", (q, q, q, mask), {"is_causal": True}),
             (heed.InvalidError, "enable_gqa=True", (q, k, v), {}),
             (heed.ArgumentTypeError, "float64", (q.double(), q.double(), q.double()), {}),
-            (heed.InvalidError, "mask", (q, q, q, draw_mask(9, 8)), {}),
+            (heed.ArgumentTypeError, "query: dtype torch.float64", (q.double(), q.double(), q.double()), {}),
+            (heed.InvalidError, "attn_mask: shape is .* does not broadcast", (q, q, q, draw_mask(9, 8)), {}),
+            (heed.InvalidError, "attn_mask: shape is .* does not broadcast", (q, q, q, draw(8, 9)), {}),
+            (heed.InvalidError, "key: head dim is 8, that of query 16", (q, q[..., :8], q), {}),
+            (heed.ArgumentTypeError, "value: dtype is f16, that of query f32", (q, q, q.half()), {}),
+            (heed.ArgumentTypeError, "attn_mask: dtype torch.float16 is not bool, float32", (q, q, q, mask.half()), {}),
+            (heed.ArgumentTypeError, "attn_mask: dtype torch.int32", (q, q, q, mask.int()), {}),
+            (heed.ArgumentTypeError, "is_causal: int is no bool", (q, q, q), {"is_causal": 1}),
+            (heed.ArgumentTypeError, "is_causal: NoneType", (q, q, q), {"is_causal": None}),
+            (heed.ArgumentTypeError, "enable_gqa: int", (q, q, q), {"enable_gqa": 1}),
+            (heed.ArgumentTypeError, "scale: str", (q, q, q), {"scale": "x"}),
+            (heed.InvalidError, "scale is inf", (q, q, q), {"scale": float("inf")}),
+            (heed.InvalidError, "enable_gqa needs 3", (q[0, 0], q[0, 0], q[0, 0]), {"enable_gqa": True}),
+            (heed.ArgumentTypeError, "query: a tensor of layout torch.sparse", (q.to_sparse(), q, q), {}),
+            (heed.ArgumentTypeError, "query: .*device meta", (q.to("meta"),) * 3, {}),
             (heed.InvalidError, "2 or more", (q[0, 0, 0], q, q), {}),
             (heed.InvalidError, "key: its first dimensions",
              (draw(2, 3, 4, 7, 8), draw(3, 2, 4, 7, 8), draw(3, 2, 4, 7, 8)), {}),
@@ -316,8 +498,17 @@ class Mistakes(Case):
              (draw(4, 2, 3, 7, 8).transpose(0, 2), draw(3, 2, 4, 7, 8), draw(3, 2, 4, 7, 8)), {}),
         )
         for error, part, tensors, words in rows:
-            with self.assertRaisesRegex(error, part):
+            with self.subTest(part=part), self.assertRaisesRegex(error, part):
                 of_heed(*tensors, **words)
+        of_heed(q, q, q, is_causal=True)  # which is known now, and is not taken for 1
+        with self.assertRaisesRegex(heed.ArgumentTypeError, "is_causal: int is no bool"):
+            of_heed(q, q, q, is_causal=1)
+        with self.assertRaises(TypeError):
+            of_heed(q, q, q, None, 0.0, False, 0.5)
+        with heed.torch.enable():
+            for words in ({"is_causal": 1}, {"is_causal": None}):
+                with self.assertRaisesRegex(TypeError, "argument 'is_causal' .*must be bool"):
+                    torch.nn.functional.scaled_dot_product_attention(q, q, q, **words)
 
 
 if __name__ == "__main__":

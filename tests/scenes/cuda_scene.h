@@ -11,7 +11,7 @@
 /* The controls of the fake. */
 extern fake_cuda *fake;
 
-/* scene_begin() puts the fake in the place of the driver; false if it cannot. */
+/* scene_begin() puts the fake in place of the driver; false if it cannot. */
 bool scene_begin(void);
 
 /* cmocka's setup: two devices as good as new, where nothing fails. And its teardown: everything

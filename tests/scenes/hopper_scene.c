@@ -1,5 +1,5 @@
 /*
- * hopper_scene.c - what tests of Hopper's instructions on the emulator have in common
+ * hopper_scene.c - functions shared by tests of Hopper's instructions on the emulator
  */
 #include "hopper_scene.h"
 

@@ -1,5 +1,5 @@
 /*
- * hopper_scene.h - what tests of Hopper's instructions on the emulator have in common
+ * hopper_scene.h - functions shared by tests of Hopper's instructions on the emulator
  */
 #ifndef HEED_TESTS_HOPPER_SCENE_H
 #define HEED_TESTS_HOPPER_SCENE_H

@@ -1,5 +1,5 @@
 /*
- * propose_scene.c - what a proposer is asked
+ * propose_scene.c - requests to a proposer
  */
 #include "propose_scene.h"
 

@@ -1,5 +1,5 @@
 /*
- * propose_scene.h - what a proposer is asked
+ * propose_scene.h - requests to a proposer
  */
 #ifndef PROPOSE_SCENE_H
 #define PROPOSE_SCENE_H

@@ -35,7 +35,7 @@ static struct {
     int calls;          /* so far */
     int target;         /* the call that fails; 0: none */
     const char *failed; /* its name, once it has */
-    heed_status wanted; /* what the library must make of it */
+    heed_status wanted; /* the library must return it */
     atomic_int live;    /* blocks allocated and not freed */
 } faults;
 

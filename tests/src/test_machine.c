@@ -1,5 +1,5 @@
 /*
- * test_machine.c - what the laboratory says of the machine: environment and ceilings. No test here
+ * test_machine.c - the laboratory on the machine: environment and ceilings. No test here
  * asserts a speed.
  */
 #include <jansson.h>

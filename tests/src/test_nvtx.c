@@ -132,7 +132,7 @@ static void watched(void)
     need(call(plan, 0) == HEED_OK);
     expect(2, 'p', 3, heed_plan_name(plan));
     expect(3, 'l', 0, "");
-    /* what fails ends its range too, and what is refused before begins none */
+    /* a call that fails ends its range too, and one refused before begins none */
     need(heed_plan_create_named(&none, context, heed_plan_problem(plan), "no_such_kernel") !=
          HEED_OK);
     expect(4, 'p', 1, "plan ");

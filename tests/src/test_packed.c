@@ -16,7 +16,9 @@
 #include <cmocka.h>
 
 #include "arrays.h"
+#include "cpu/cpu.h"
 #include "heed.h"
+#include "problems.h"
 
 #define SEQUENCES_MAX 41
 #define TOKENS_Q 260 /* the most, with rows behind the last sequence */
@@ -55,6 +57,10 @@ static const struct {
 static const char *const words[] = {
     "", "causal=br", "window=9:2 align=br", "chunk=8 align=br", "causal=tl", "softcap=3 sinks",
 };
+
+/* Configs that split keys, beside the kernels' own. */
+static const char *const split[] = { "fwd_any_scalar_row__s4", "fwd_any_avx2_few__m4s4",
+                                     "fwd_any_avx2_tile__m32n64s4" };
 
 static float q[TOKENS_Q * HEADS_Q * DIM], k[TOKENS_K * HEADS_KV * DIM],
     v[TOKENS_K * HEADS_KV * DIM];
@@ -207,11 +213,47 @@ static void test_like_each_by_itself(void **state)
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
         const packing p = pack(set);
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
             for (size_t n = 0; heed_kernel_name(n); n++)
                 tried += try_set(context, heed_kernel_name(n), words[i], &p, (i + n) % 2 == 1);
+            for (size_t n = 0; n < sizeof split / sizeof *split; n++)
+                tried += try_set(context, split[n], words[i], &p, (i + n) % 2 == 1);
+        }
     }
     assert_true(tried >= sizeof sets / sizeof *sets * (sizeof words / sizeof *words));
+    heed_context_destroy(context);
+}
+
+/* Work and memory are as the tokens are many, however long a sequence may be. */
+static void test_tasks_follow_tokens(void **state)
+{
+    const heed_problem many = parsed("b256 h32/8 s131072 d64 f32 varlen=2000");
+    const heed_problem huge = parsed("b2147483648 h64 s2147483648 d64 f32 varlen=100");
+    const heed_cut cut = { .block_rows = 8, .key_tile = 64, .splits = 4 };
+    heed_job job;
+    (void)state;
+    heed_job_init(&job, &many, &cut);
+    assert_int_equal(heed_job_tasks(&job), 8 * 4 * (2000 * 4 / 8 + 256));
+    assert_int_equal(heed_job_workspace(&many, &cut, 2, 128),
+                     2 * 128 + 2000 * 32 * 4 * (64 + 2) * sizeof(float));
+    heed_job_init(&job, &huge, &cut);
+    assert_int_equal(heed_job_tasks(&job), 64 * 4 * (100 / 8 + HEED_SIZE_MAX));
+}
+
+static void test_too_many_tasks_are_refused(void **state)
+{
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 2 };
+    const heed_problem problem = parsed("b2147483648 h2147483648 s1 d1 f32 varlen=100");
+    heed_context *context;
+    heed_plan *plan;
+    (void)state;
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    assert_int_equal(heed_plan_create_named(&plan, context, &problem, "fwd_any_scalar_row__s64"),
+                     HEED_ERR_UNSUPPORTED);
+    assert_non_null(strstr(heed_message(), "make more than 2^63 - 2 tasks"));
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    assert_true(heed_plan_workspace_size(plan) > 0);
+    heed_plan_destroy(plan);
     heed_context_destroy(context);
 }
 
@@ -265,6 +307,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_like_each_by_itself),
+        cmocka_unit_test(test_tasks_follow_tokens),
+        cmocka_unit_test(test_too_many_tasks_are_refused),
         cmocka_unit_test(test_wrong_ones_are_refused),
         cmocka_unit_test(test_specs_are_printed),
     };

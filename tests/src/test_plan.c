@@ -1,5 +1,5 @@
 /*
- * test_plan.c - the planner: what it considers, what it chooses, and what it learns
+ * test_plan.c - the planner: its candidates, its choice, and the times that it learns
  */
 #include <setjmp.h>
 #include <stdarg.h>

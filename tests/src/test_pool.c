@@ -30,7 +30,7 @@
 
 /* Masks are bits, CPU 0 the lowest. Only main() writes while nothing runs. */
 static struct {
-    unsigned allowed;    /* what each thread begins with; it begins on CPU 0 */
+    unsigned allowed;    /* the first mask of each thread; it begins on CPU 0 */
     bool no_get, no_set; /* the system refuses */
     unsigned meddled;    /* if not 0, what someone else makes of a mask once it has been set */
     bool in_turns;       /* threads move one after another */

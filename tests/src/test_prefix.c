@@ -35,6 +35,8 @@ static const char *const specs[] = {
     "b4 h4/2 s9/40 d16 f16 varlen=17/0 prefix=24 cu_q=i64",
     "b4 h4/2 s3/40 d16 f32 lengths causal=br prefix=24 append=5 rotary=8 layout=bhsd paged=8/60",
     "b4 h4/2 s1/40 d16 bf16 lengths prefix=30 append=2",
+    "b4 h4/2 s1/64 d32 f32 prefix=16 q=0:128:0",
+    "b1 h4/2 s3/40 d16 f32 causal=br prefix=16 k=64:0:0 v=64:0:0",
 };
 #define SPECS (sizeof specs / sizeof *specs)
 
@@ -345,6 +347,8 @@ static const struct {
     { "b2 h1 s1/8 d4 f32 prefix=3 visible=k!=1", "it must be 0 with visible" },
     { "b2 h1 s1/8 d4 f32 prefix=3 invariant", "it must be 0 with invariant" },
     { "b2 h2 s3/8 d4 f32 prefix=4 paged=2 layout=bhsd", "q strides are 24:4:12" },
+    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 k=4:0:0", "k strides are 4:0:0; with a prefix that of" },
+    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 v=4:0:0", "v strides are 4:0:0; with a prefix that of" },
 };
 
 static void test_wrong_ones_are_refused(void **state)

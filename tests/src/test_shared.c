@@ -1,6 +1,6 @@
 /*
- * test_shared.c - problems whose V is a part of K: what is refused, their normal form, and what
- * every kernel makes of them
+ * test_shared.c - problems whose V is a part of K: refusals, their normal form, and the
+ * results of every kernel
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * test_threads.c - what may be done from many threads at once
+ * test_threads.c - calls from many threads at once
  *
  * One plan is executed by all, contexts come and go, wisdom is learnt and read, and a caller brings
  * a thread pool of its own. Every result must have the same bits as one that was computed in peace.

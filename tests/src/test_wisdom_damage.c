@@ -1,6 +1,6 @@
 /*
- * test_wisdom_damage.c - texts of wisdom that are damaged, of others, or nobody's: what is skipped,
- * what is refused
+ * test_wisdom_damage.c - texts of wisdom that are damaged, of others, or nobody's: lines that are
+ * skipped, and texts that are refused
  */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The script that writes solutions for flashinfer-bench: what it chooses, its files, what it refuses, its report.
+"""The script that writes solutions for flashinfer-bench: its choices, its files, its refusals, its report.
 
     tests/suites/test_flashinfer_bench.py LIBRARY
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_read_task.py - what suites/read_task.py finds in tasks, without a sandbox
+"""test_read_task.py - the findings of suites/read_task.py in tasks, without a sandbox
 
     tests/suites/test_read_task.py READERS
 

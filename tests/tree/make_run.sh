@@ -1,5 +1,5 @@
 #!/bin/sh
-# make_run.sh HEED SOURCE [sample] - what `make run` prints after the build, with two seconds to search in
+# make_run.sh HEED SOURCE [sample] - the output of `make run` after the build, with two seconds to search in
 #
 # In a sample the gates are tried on one wrong kernel, not on all.
 #

@@ -1,9 +1,5 @@
 /*
- * test_layers.c - the layering of the source tree, read from its #include lines
- *
- * Dependencies go one way: the library knows nothing of the laboratory, the parts of the laboratory
- * do not know each other, and only the command line, the rivals and the tests print or end a
- * process.
+ * test_layers.c - the layering of the source tree: its #include lines beside the table of DESIGN.md
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,168 +17,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NAMES_MAX 16
+#define LAYERS_MAX 100
+#define RIGHTS_MAX 24
 
-/* The rights of the files of one folder. Of several rows the longest folder that fits counts.
- * Entries of
- * @includes are beginnings of paths from the root of the tree, those of @libraries whole names. */
+/* The rights of the files of one folder, a row of the table in DESIGN.md: beginnings of paths from
+ * the root of the tree, and <headers> of libraries. Of several rows the longest folder that fits
+ * counts. */
 typedef struct layer {
     const char *folder;
-    bool ends_and_prints;
-    const char *includes[NAMES_MAX];
-    const char *libraries[NAMES_MAX];
+    bool prints; /* and may end the process */
+    const char *rights[RIGHTS_MAX];
+    bool used[RIGHTS_MAX];
+    int count, files;
 } layer;
 
-static const layer layers[] = {
-    { "include/", false, { NULL }, { NULL } },
-    { "src/", false, { "include/", "src/" }, { NULL } },
-    { "src/cuda/cache.c", false, { "include/", "src/" }, { "sha2.h" } },
-    { "src/cuda/kernels/", false, { "src/cuda/kernels/" }, { NULL } },
-    { "python/xla/", false, { "include/", "python/xla/" }, { NULL } },
-    { "python/call/", false, { "include/", "python/call/" }, { NULL } },
-    { "lab/base/", false, { "include/", "src/measure.h", "lab/base/" }, { NULL } },
-    { "lab/base/planner.c", false, { "src/cpu/features.h", "lab/base/" }, { NULL } },
-    { "lab/tensor/", false, { "include/", "lab/tensor/", "lab/base/" }, { "jansson.h" } },
-    { "lab/report/", false, { "include/", "lab/report/", "lab/base/" }, { "jansson.h" } },
-    { "lab/inspect/", false, { "include/", "lab/inspect/", "lab/base/" }, { NULL } },
-    { "lab/inspect/ablate",
-      false,
-      { "include/", "src/cuda/kernels/ablate.cuh", "lab/inspect/", "lab/base/" },
-      { NULL } },
-    { "lab/shapes/", false, { "include/", "lab/shapes/", "lab/tensor/", "lab/base/" }, { NULL } },
-    { "lab/verify/",
-      false,
-      { "include/", "src/device.h", "src/measure.h", "lab/verify/", "lab/tensor/", "lab/base/" },
-      { NULL } },
-    { "lab/verify/mutants/attend.cu", false, { "src/cuda/kernels/" }, { NULL } },
-    { "proposers/attention.cu", false, { "src/cuda/kernels/" }, { NULL } },
-    { "lab/measure/",
-      false,
-      { "include/", "src/device.h", "src/measure.h", "lab/measure/", "lab/tensor/", "lab/base/" },
-      { "jansson.h" } },
-    { "lab/measure/behind.",
-      false,
-      { "include/", "src/device.h", "src/cuda/custom.h", "lab/measure/" },
-      { NULL } },
-    { "lab/measure/ceiling_cuda",
-      false,
-      { "include/", "src/device.h", "src/cuda/custom.h", "lab/measure/" },
-      { NULL } },
-    { "lab/measure/kernels/", false, { "src/cuda/kernels/" }, { NULL } },
-    { "lab/record/", false, { "include/", "lab/record/", "lab/base/" }, { "sha2.h", "sqlite3.h" } },
-    { "lab/record/record.h", false, { "include/", "lab/record/trial.h", "lab/base/" }, { NULL } },
-    { "lab/record/trial.h", false, { "include/" }, { NULL } },
-    { "lab/trial/",
-      false,
-      { "include/", "src/cuda/launch.h", "src/measure.h", "lab/trial/", "lab/tensor/",
-        "lab/base/" },
-      { "jansson.h" } },
-    { "lab/search/",
-      false,
-      { "include/", "src/measure.h", "lab/inspect/", "lab/search/", "lab/tensor/", "lab/trial/",
-        "lab/base/" },
-      { "jansson.h" } },
-    { "lab/ablate/",
-      false,
-      { "src/cpu/ablated.h", "src/cuda/facts.h", "src/cuda/kernels/ablate.cuh",
-        "src/cuda/sources.h", "src/device.h", "src/measure.h", "src/message.h", "lab/ablate/",
-        "lab/base/", "lab/bench/", "lab/inspect/ablate.h", "lab/measure/" },
-      { NULL } },
-    { "lab/bench/",
-      false,
-      { "include/", "src/cuda/gpu.h", "src/device.h", "src/measure.h", "src/message.h", "lab/base/",
-        "lab/bench/", "lab/inspect/roofline.h", "lab/measure/", "lab/record/trial.h",
-        "lab/search/declare.h", "lab/tensor/", "lab/trial/", "lab/verify/" },
-      { NULL } },
-    { "lab/build/",
-      false,
-      { "include/", "src/cuda/facts.h", "src/cuda/score/score.h", "src/device.h", "src/message.h",
-        "src/wisdom_line.h", "lab/base/", "lab/bench/", "lab/build/", "lab/inspect/cubin.h",
-        "lab/record/", "lab/trial/" },
-      { NULL } },
-    { "lab/insight/",
-      false,
-      { "include/", "src/cuda/gpu.h", "src/cuda/jit.h", "src/device.h", "src/measure.h",
-        "src/message.h", "lab/ablate/", "lab/base/", "lab/insight/", "lab/inspect/", "lab/record/",
-        "lab/search/", "lab/trial/process.h" },
-      { NULL } },
-    { "lab/final/",
-      false,
-      { "include/", "lab/base/", "lab/final/", "lab/inspect/roofline.h", "lab/measure/stats.h",
-        "lab/record/", "lab/search/point_facts.h", "lab/session/plausible.h",
-        "lab/trial/launch.h" },
-      { NULL } },
-    { "lab/session/",
-      false,
-      { "lab/base/", "lab/session/", "lab/inspect/", "lab/measure/", "lab/record/", "lab/search/" },
-      { NULL } },
-    { "lab/session/plausible",
-      false,
-      { "include/", "src/cuda/gpu.h", "src/device.h", "lab/session/", "lab/inspect/",
-        "lab/measure/", "lab/record/" },
-      { NULL } },
-    { "lab/suite/",
-      false,
-      { "include/", "src/cuda/facts.h", "src/cuda/gpu.h", "src/cuda/outline.h",
-        "src/cuda/sources.h", "src/measure.h", "lab/base/", "lab/suite/", "lab/trial/" },
-      { "jansson.h" } },
-    { "lab/suite/judge/",
-      false,
-      { "include/", "src/measure.h", "src/message.h", "lab/base/", "lab/suite/", "lab/tensor/",
-        "lab/trial/", "lab/verify/" },
-      { NULL } },
-    { "lab/sweep/",
-      false,
-      { "include/", "src/cuda/driver/nvrtc.h", "src/cuda/facts.h", "src/cuda/gpu.h", "src/device.h",
-        "src/measure.h", "lab/base/", "lab/bench/", "lab/insight/", "lab/inspect/cubin.h",
-        "lab/search/", "lab/session/", "lab/shapes/", "lab/sweep/" },
-      { NULL } },
-    { "lab/evolve/",
-      false,
-      { "src/cuda/gpu.h", "src/cuda/sources.h", "src/measure.h", "lab/base/", "lab/bench/",
-        "lab/build/", "lab/evolve/", "lab/insight/code.h", "lab/inspect/", "lab/report/format.h",
-        "lab/search/", "lab/session/", "lab/sweep/", "lab/trial/", "lab/verify/" },
-      { NULL } },
-    { "lab/tune/",
-      false,
-      { "src/device.h", "src/measure.h", "lab/build/", "lab/measure/", "lab/report/format.h",
-        "lab/search/figures.h", "lab/session/", "lab/sweep/", "lab/tune/" },
-      { NULL } },
-    { "lab/trial/runner/", true, { "include/", "lab/trial/" }, { NULL } },
-    { "lab/trial/runner/runner_cuda",
-      true,
-      { "include/", "src/cuda/facts.h", "src/cuda/driver/nvrtc.h", "src/device.h", "src/measure.h",
-        "lab/trial/" },
-      { NULL } },
-    { "cli/",
-      true,
-      { "include/", "src/cuda/facts.h", "src/cuda/gpu.h", "src/cuda/jit.h", "src/device.h",
-        "src/measure.h", "src/message.h", "src/survey.h", "src/wisdom_line.h", "lab/", "cli/" },
-      { "jansson.h" } },
-    { "cli/base/",
-      true,
-      { "include/", "src/measure.h", "src/wisdom_line.h", "lab/", "cli/base/" },
-      { "jansson.h" } },
-    { "cli/verbs/inspect/inspect_files",
-      true,
-      { "src/cuda/jit.h", "src/cuda/driver/nvrtc.h", "lab/", "cli/" },
-      { NULL } },
-    { "examples/", true, { "include/", "examples/driver.h" }, { NULL } },
-    { "examples/contest.c", true, { "include/", "lab/bench/", "lab/measure/" }, { NULL } },
-    { "examples/duel.c", true, { "include/", "lab/bench/", "lab/verify/" }, { NULL } },
-    { "examples/sweep.c", true, { "include/", "lab/sweep/" }, { NULL } },
-    { "peers/",
-      true,
-      { "include/", "src/measure.h", "lab/", "peers/" },
-      { "cblas.h", "jansson.h" } },
-    { "proposers/",
-      true,
-      { "include/", "lab/base/", "lab/search/", "proposers/" },
-      { "curl/curl.h", "jansson.h" } },
-    { "proposers/attention.c", true, { "lab/trial/heed_candidate.h" }, { NULL } },
-    { "tools/", true, { "include/", "src/" }, { NULL } },
-    { "tests/", true, { "" }, { "jansson.h", "cmocka.h" } },
-};
+static layer layers[LAYERS_MAX];
+static int layer_count;
 
 /* Headers of libraries that only some folders may see; every other <header> is the system's. */
 static const char *const libraries[] = { "cblas.h",     "cmocka.h",  "cuda.h", "cuda_runtime.h",
@@ -212,10 +62,13 @@ static const char *const search_path[] = { "include/",      "src/",        "",
 
 /* The laboratory is called without the command line too, so its messages name none of that. */
 static const char quiet_folder[] = "lab/";
-static const char *const verbs[] = { "ablate", "bench",    "board",  "doctor",   "evolve",
-                                     "gate",   "inspect",  "launch", "plan",     "profile",
-                                     "report", "roofline", "run",    "selftest", "sweep",
-                                     "tune",   "verify" };
+static const char *const verbs[] = { "ablate",  "bench",    "board",    "doctor", "evolve",
+                                     "gate",    "generate", "inspect",  "launch", "plan",
+                                     "profile", "report",   "roofline", "run",    "selftest",
+                                     "suite",   "sweep",    "tune",     "verify", "wisdom" };
+
+/* How a file of wisdom begins. */
+static const char wisdom_head[] = "\"heed wisdom\"";
 
 /* Options of other programs. */
 static const char *const foreign_options[] = { "extract-elf", "cap-add" };
@@ -228,14 +81,67 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-static const layer *layer_of(const char *path)
+/* Adds the words of @line of the table, which stay where they are, to the layers. */
+static void read_row(char *line)
 {
-    const layer *best = NULL;
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+    char *rest = line;
+    const char *word = strtok_r(line, " \n", &rest);
+    if (line[0] != ' ') {
+        assert_true(layer_count < LAYERS_MAX);
+        layers[layer_count++].folder = word;
+        word = strtok_r(NULL, " \n", &rest);
+    }
+    layer *row = &layers[layer_count - 1];
+    for (; word; word = strtok_r(NULL, " \n", &rest))
+        if (strcmp(word, "prints") == 0) {
+            row->prints = true;
+        } else {
+            assert_true(row->count < RIGHTS_MAX);
+            row->rights[row->count++] = strcmp(word, "all") == 0 ? "" : word;
+        }
+}
+
+static int read_table(void **state)
+{
+    static char text[1 << 14];
+    char line[256];
+    size_t used = 0;
+    bool inside = false;
+    FILE *design = fopen(HEED_SOURCE_DIR "/DESIGN.md", "r");
+    assert_non_null(design);
+    while (fgets(line, sizeof line, design) && (!inside || starts_with(line, "    "))) {
+        if (inside) {
+            size_t length = strlen(line + 4) + 1;
+            assert_true(used + length <= sizeof text);
+            memcpy(text + used, line + 4, length);
+            read_row(text + used);
+            used += length;
+        }
+        inside = inside || starts_with(line, "    folder ");
+    }
+    fclose(design);
+    return layer_count > 10 ? 0 : -1;
+}
+
+static layer *layer_of(const char *path)
+{
+    layer *best = NULL;
+    for (int i = 0; i < layer_count; i++)
         if (starts_with(path, layers[i].folder) &&
             (!best || strlen(layers[i].folder) > strlen(best->folder)))
             best = &layers[i];
     return best;
+}
+
+/* May a file of the layer include the file @path, or <header> of a library? Marks the right. */
+static bool may_include(layer *rules, const char *path)
+{
+    for (int i = 0; i < rules->count; i++)
+        if (starts_with(path, rules->rights[i]) && (*path == '<') == (*rules->rights[i] == '<')) {
+            rules->used[i] = true;
+            return true;
+        }
+    return starts_with(path, rules->folder);
 }
 
 static bool is_among(const char *name, const char *const *names, size_t count)
@@ -285,13 +191,14 @@ static void complain(const char *path, int line, const char *what, const char *n
     complaints++;
 }
 
-static void check_include(const char *path, int line, const layer *rules, const char *text)
+static void check_include(const char *path, int line, layer *rules, const char *text)
 {
     char name[PATH_MAX];
-    char found[PATH_MAX];
+    char found[PATH_MAX + 2];
     if (sscanf(text, " <%4095[^>]>", name) == 1) {
+        snprintf(found, sizeof found, "<%s>", name);
         if (is_among(name, libraries, sizeof libraries / sizeof *libraries) &&
-            !is_among(name, rules->libraries, NAMES_MAX))
+            !may_include(rules, found))
             complain(path, line, "this folder may not use the library of", name);
         if (starts_with(path, device_folder) && strcmp(name, device_header) != 0)
             complain(path, line, "device code may not include", name);
@@ -305,10 +212,8 @@ static void check_include(const char *path, int line, const layer *rules, const 
         complain(path, line, "no such file in the tree", name);
         return;
     }
-    for (size_t i = 0; i < NAMES_MAX && rules->includes[i]; i++)
-        if (starts_with(found, rules->includes[i]))
-            return;
-    complain(path, line, "this folder may not include", found);
+    if (!may_include(rules, found))
+        complain(path, line, "this folder may not include", found);
 }
 
 static bool is_word(char c)
@@ -344,10 +249,10 @@ static void check_loudness(const char *path, int line, const char *source)
     for (size_t i = 0; i < sizeof loud_calls / sizeof *loud_calls; i++) {
         const char *at = find_word(text, loud_calls[i]);
         if (at && at[strlen(loud_calls[i])] == '(')
-            complain(path, line, "only cli, peers and tests print or exit", loud_calls[i]);
+            complain(path, line, "only programs print or exit", loud_calls[i]);
     }
     if (find_word(text, "stdout") || find_word(text, "stderr"))
-        complain(path, line, "only cli, peers and tests use the standard streams", "stdout");
+        complain(path, line, "only programs use the standard streams", "stdout");
 }
 
 /* The string that begins at the quotation mark @at: *@end becomes its closing mark, or the end of
@@ -370,7 +275,7 @@ static void check_option(const char *path, int line, const char *at)
 static void check_verb(const char *path, int line, const char *at)
 {
     char name[64];
-    if (sscanf(at, "heed %63[a-z]", name) == 1 &&
+    if (sscanf(at, "heed %63[a-z]", name) == 1 && !starts_with(at - 1, wisdom_head) &&
         (at[-1] == '\'' || is_among(name, verbs, sizeof verbs / sizeof *verbs)))
         complain(path, line, "the laboratory does not name verbs", name);
 }
@@ -403,11 +308,12 @@ static int check_file(const char *path, const struct stat *status, int kind)
         return 0;
     if (kind != FTW_F || !dot || !is_among(dot, endings, sizeof endings / sizeof *endings))
         return 0;
-    const layer *rules = layer_of(path);
+    layer *rules = layer_of(path);
     if (!rules) {
-        complain(path, 0, "its folder has no row in this test", path);
+        complain(path, 0, "its folder has no row in DESIGN.md", path);
         return 0;
     }
+    rules->files++;
     FILE *file = fopen(path, "r");
     if (!file)
         return -1;
@@ -418,7 +324,7 @@ static int check_file(const char *path, const struct stat *status, int kind)
         if (sscanf(text, " # %15[a-z]%n", directive, &end) == 1 &&
             strcmp(directive, "include") == 0)
             check_include(path, line, rules, text + end);
-        if (!rules->ends_and_prints)
+        if (!rules->prints)
             check_loudness(path, line, text);
         if (starts_with(path, quiet_folder))
             check_words(path, line, text);
@@ -428,13 +334,28 @@ static int check_file(const char *path, const struct stat *status, int kind)
     return 0;
 }
 
+/* Rows and rights that no file of the tree needs. */
+static void check_table(void)
+{
+    for (int i = 0; i < layer_count; i++) {
+        if (layers[i].files == 0)
+            complain("DESIGN.md", 0, "no file is in the folder of the row", layers[i].folder);
+        for (int k = 0; k < layers[i].count; k++)
+            if (!layers[i].used[k])
+                complain(layers[i].folder, 0, "no file here needs its right to",
+                         layers[i].rights[k]);
+    }
+}
+
 static void test_tree(void **state)
 {
-    static const char *const folders[] = { "include", "src",       "lab",   "cli",
-                                           "peers",   "proposers", "tests", "examples" };
+    static const char *const folders[] = { "include",   "src",   "python",   "lab",
+                                           "cli",       "peers", "examples", "integrations",
+                                           "proposers", "tools", "tests" };
     assert_int_equal(chdir(HEED_SOURCE_DIR), 0);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         assert_int_equal(ftw(folders[i], check_file, 16), 0);
+    check_table();
     assert_true(files_read > 10);
     assert_int_equal(complaints, 0);
 }
@@ -463,16 +384,21 @@ static void test_rules(void **state)
     check_loudness("src/plan.c", 14, "    snprintf(text, size, \"x\");");
     check_loudness("src/plan.c", 15, " * Never calls abort().");
     check_loudness("src/plan.c", 16, "    int out; /* of its stdout */");
-    assert_int_equal(complaints, 11);
+    check_include("python/call/memo.h", 17, layer_of("python/call/memo.h"), " \"src/internal.h\"");
+    check_include("tools/pack.c", 18, layer_of("tools/pack.c"), " \"lab/base/error.h\"");
+    assert_int_equal(complaints, 13);
     complaints = 0;
 }
 
 /* Words that messages of the laboratory may not have, one a line, and some that they may. */
 static void test_words(void **state)
 {
-    static const char *const bad[] = { "    say(\"see (--seconds)\");", "  \"--ncu: no such %s\",",
+    static const char *const bad[] = { "    say(\"see (--seconds)\");",
+                                       "  \"--ncu: no such %s\",",
                                        "  \"\\\"x\\\": 'heed wisdom' says\"",
-                                       "  \"heed launch does\"" };
+                                       "  \"heed launch does\"",
+                                       "  \"heed suite has it\"",
+                                       "  \"heed wisdom forgets\"" };
     static const char *const good[] = {
         "    say(\"what heed plans\");",  "  \"a b{color:var(--back)}\"",
         "    \"--csv\", \"raw\",",        "    /* \"see --seconds\" */",
@@ -496,5 +422,5 @@ int main(void)
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_tree),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, read_table, NULL);
 }

@@ -19,6 +19,7 @@ import prose  # noqa: E402, whose folder was unknown before
 # A sentence that the pattern finds, and a near one that no pattern does.
 EXAMPLES = {
     "opening": ("What a kernel takes is counted.", "What does a kernel take?"),
+    "title": ("x.c - what a kernel takes", "x.c - the limits of what a kernel takes"),
     "semicolon": ("They are judged; who is refused goes.", "They are judged; those refused go."),
     "there": ("All kernels that there are.", "It finds nothing where there is none."),
     "nor": ("A task gives equal bits, nor does the order.", "It cannot wait, nor does it spin."),
@@ -27,6 +28,13 @@ EXAMPLES = {
     "is none": ("A time without a clock is none.", "There is none, and it is none of these."),
 }
 BAD = EXAMPLES["opening"][0]
+
+NOTEBOOK = """{"cells": [
+ {"cell_type": "code",
+  "source": ["x = what\\n", "y = 1"]},
+ {"cell_type": "markdown", "source": ["What a kernel takes is counted."]}
+]}
+"""
 
 # Each kind of file: name, text, and the line of its one finding.
 FILES = [
@@ -42,12 +50,21 @@ FILES = [
     ("a.sh", f"ls\n# {BAD}\n", 2),
     ("a.cmake", f"# {BAD}\n", 1),
     ("a.md", f"A paragraph.\n\n- {BAD}\n", 3),
+    ("c.c", "int a;\nint b; /* what it is */\n", 2),
+    ("d.c", "int a; /* whose end it is */\n", 1),
+    ("b.md", "Two things:\nwhat is right, and the rest.\n", 1),
+    ("Makefile", f"all: x\n# {BAD}\n", 2),
+    ("run", f"#!/bin/sh\n# {BAD}\n", 2),
+    ("a.ipynb", NOTEBOOK, 4),
 ]
 CLEAN = [
     ("code.c", "int What, who; /* code */ int is, none;\n"),
     ("table.md", f"| {BAD} |\n"),
     ("rows.c", "{ \"all that\", 1 },\n{ \"there is\", 2 },\n"),
     ("lines.sh", "echo What is counted.\n"),
+    ("names.c", "/* @what, or NULL */\n"),
+    ("format.py", 'print(f"{what}: wrong")\n'),
+    ("board.sql", "CREATE TABLE t (x); -- what it was, where that is on the board\n"),
 ]
 
 
@@ -64,6 +81,10 @@ def test_files(folder):
         path.write_text(text)
         found = list(prose.findings(path))
         assert [(at, pattern) for at, pattern, _ in found] == [(line, "opening")], (name, found)
+    title = folder / "title.c"
+    for text in ("/*\n * title.c - what it is\n */\n", "/* title.c BUILD JOBS - whose end it is */\n"):
+        title.write_text(text)
+        assert [pattern for _, pattern, _ in prose.findings(title)] == ["title"], text
     for name, text in CLEAN:
         path = folder / name
         path.write_text(text)

@@ -204,8 +204,7 @@ static void free_run(lab_bench *bench)
     heed_context_destroy(bench->context);
 }
 
-/* --calibrate compares a kernel with itself: what asks for something else beside it is a mistake.
- */
+/* --calibrate compares a kernel with itself: options that name another side are mistakes. */
 static cli_exit check_calibrate(const cli_args *args)
 {
     static const char *const others[] = { "against", "peers", "record", "source" };
@@ -341,8 +340,8 @@ static const cli_option options[] = {
     CLI_OPTION_KERNEL,
     OPT_TEXT("against", 0, "NAME", "Also compare with this kernel of heed's, named likewise"),
     CLI_OPTION_SOURCE(
-        "Prove this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), and "
-        "time it in turns with heed; rivals are then those of --peers alone. With --duels: time "
+        "Prove this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), and time it in "
+        "turns with heed; rivals are then only those of --peers. With --duels: time "
         "the C file beside a copy of itself, each in its sandbox"),
     OPT_CHOICE("effort", 'e', "EFFORT", efforts, "estimate",
                "How to choose heed's kernel: by a cost model, by timing every kernel, or "
@@ -350,19 +349,18 @@ static const cli_option options[] = {
     OPT_TEXT("peers", 0, "LIST",
              "Rivals to time, separated by commas, or none [default: all that are found]. Each "
              "backend of a rival counts as one, such as torch-flash; fa2, fa3, flashinfer and flex "
-             "are timed where "
-             "they are named"),
+             "are timed only if they are named"),
     OPT_REAL("seconds", 0, "N", 0.01, 3600, "1",
              "Seconds to time heed, and each rival beside it, on each problem; slow ones "
              "take longer"),
     CLI_OPTION_MARGIN("Differences up to this count as none"),
     OPT_FLAG("calibrate", 0,
-             "Compare each kernel with itself for --seconds, and say what difference can be "
-             "detected here"),
+             "Compare each kernel with itself for --seconds, and print the smallest difference "
+             "that can be detected here"),
     OPT_REAL("detect", 0, "PERCENT", 0.1, 100, "2",
              "With --calibrate: warn where a difference of PERCENT cannot be detected"),
     OPT_INTEGER("duels", 0, "N", 1, 100000, NULL,
-                "With --calibrate: make N comparisons of --seconds, and say how often the "
+                "With --calibrate: make N comparisons of --seconds, and print how often the "
                 "verdict is wrong"),
     OPT_REAL("planted", 0, "PERCENT", 0, 100, "0",
              "With --duels and --source: slow the copy down by PERCENT of its CPU time, so "
@@ -370,7 +368,7 @@ static const cli_option options[] = {
     OPT_REAL("time-limit", 0, "SECONDS", 0.001, 1e6, "1e6",
              "With --duels: start no comparison after SECONDS"),
     CLI_OPTION_COLD,
-    OPT_FLAG("replay", 0, "Time captured sequences of calls, as is always done on a GPU"),
+    OPT_FLAG("replay", 0, "Time captured sequences of calls, as always on a GPU"),
     OPT_FLAG("behind", 0,
              "On a GPU: launch a kernel of another module, of one element, before each call of a "
              "graph, as in a model; it is in the figures of all sides"),
@@ -395,7 +393,7 @@ const cli_verb cli_verb_bench = {
         "the host's share of it.\n"
         "\n"
         "Rivals are separate programs that take turns with heed in blocks of calls. "
-        "rival/heed is how many times as long the rival takes, with a 99 % interval: "
+        "rival/heed is the rival's time over heed's, with a 99 % interval: "
         "FASTER or SLOWER if it lies beyond the margin, EQUIVALENT if within, AMBIGUOUS if "
         "it crosses; then more --seconds may help.\n"
         "\n"

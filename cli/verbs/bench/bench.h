@@ -1,8 +1,8 @@
 /*
- * bench.h - what the files of `heed bench` share
+ * bench.h - declarations shared by the files of `heed bench`
  *
- * sources (what to time) -> a row for each (heed's samples, and a match against every opponent) ->
- * table or JSON
+ * sources (problems and tensors) -> a row for each (heed's samples, and a match against every
+ * opponent) -> table or JSON
  */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
@@ -20,14 +20,14 @@ typedef struct bench_options {
     bool calibrate;
     double detect;      /* the difference that --calibrate is asked about */
     size_t duels;       /* 0: none */
-    const char *source; /* whose kernel stands beside itself in --duels; NULL: heed's plan */
+    const char *source; /* its kernel is both sides of --duels; NULL: heed's plan */
     bool behind;        /* time behind a kernel of another module */
     double planted;     /* how much longer its copy is to take, as a share; 0: as long */
     double time_limit;  /* seconds, of all duels */
 } bench_options;
 
 /* -------------------------------------------------------------------------- */
-/* bench_sources.c: what to time                                              */
+/* bench_sources.c: problems and tensors to time                              */
 /* -------------------------------------------------------------------------- */
 
 typedef struct bench_sources {
@@ -50,7 +50,7 @@ void bench_sources_unique(bench_sources *sources);
 cli_exit bench_sources_canonical(bench_sources *sources);
 
 /* -------------------------------------------------------------------------- */
-/* bench_calibrate.c: what can be told on this machine                        */
+/* bench_calibrate.c: the differences that this machine can resolve           */
 /* -------------------------------------------------------------------------- */
 
 /* bench_calibrate() compares the kernel of each problem with itself, and prints what differences
@@ -81,7 +81,7 @@ cli_exit bench_check_peers(lab_bench *bench);
 void bench_print_machine(const lab_bench *bench);
 cli_exit bench_print_table(const lab_bench *bench);
 
-/* @manifest: what it was made with (manifest.h), where it is recorded; else NULL. */
+/* @manifest: the tools and libraries behind it (manifest.h), where it is recorded; else NULL. */
 cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest);
 
 /* bench_summary() returns a table with a line for each problem and a column for each opponent, and

@@ -1,5 +1,5 @@
 /*
- * bench_calibrate.c - `heed bench --calibrate`: what differences can be told on this machine
+ * bench_calibrate.c - `heed bench --calibrate`: the differences that this machine can resolve
  */
 #include <math.h>
 #include <stdlib.h>

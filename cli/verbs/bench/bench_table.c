@@ -236,7 +236,7 @@ static void print_own(const lab_bench *bench)
                         heed_context_threads(bench->context));
 }
 
-/* Below the table: what the dashes mean, and how the rivals are set up. */
+/* Below the table: the meaning of the dashes, and the settings of the rivals. */
 static bool print_notes(const lab_bench *bench)
 {
     size_t count = 0;

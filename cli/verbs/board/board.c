@@ -1,5 +1,5 @@
 /*
- * board.c - `heed board`: who is the fastest, by how much, and whether that can be trusted
+ * board.c - `heed board`: the fastest kernels, their lead, and whether it can be trusted
  */
 #include "board.h"
 
@@ -124,8 +124,8 @@ const cli_verb cli_verb_board = {
         "environment, commit. Trials are added and never changed.\n"
         "\n"
         "list, the default, shows the leader of each problem on each device, cold or hot: "
-        "the kernel promoted last, else the fastest confirmed one. Figures of different "
-        "days are history; a ratio to a rival is of one run. trusted says whether 'heed "
+        "the kernel promoted last, else the fastest confirmed one. Figures of different days are "
+        "history; a ratio to a rival is from one run. trusted says whether 'heed "
         "selftest' had killed all mutants with the gates of that trial.\n"
         "\n"
         "show prints a trial. manifest prints its tools and libraries, for 'heed doctor "

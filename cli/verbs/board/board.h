@@ -1,5 +1,5 @@
 /*
- * board.h - what the files of `heed board` share
+ * board.h - declarations shared by the files of `heed board`
  */
 #ifndef CLI_BOARD_H
 #define CLI_BOARD_H

@@ -68,8 +68,8 @@ static void print_csv_head(FILE *out)
 /* -------------------------------------------------------------------------- */
 
 /* The printing in progress. Rows come device by device; each has a table of its own. While they are
- * read nobody can add a trial, and a pager may take for ever: what is printed is kept in memory
- * until the last row has been read. */
+ * read nobody can add a trial, and a pager may take for ever: the text is kept in memory until
+ * the last row has been read. */
 typedef struct board_print {
     const cli_args *args;
     FILE *out;
@@ -334,7 +334,7 @@ cli_exit cli_board_list(const cli_args *args)
     cli_exit code = read_rows(&print);
     print.failed |= ferror(print.out) != 0;
     print.failed |= fclose(print.out) != 0;
-    /* Also after a failure: what could be read is worth something. */
+    /* Also after a failure: the rows that could be read are worth something. */
     cli_exit printed = print_rows(&print, text);
     free(text);
     json_decref(print.rows);

@@ -1,5 +1,5 @@
 /*
- * board_place.c - what the laboratory knows, in the words of the board
+ * board_place.c - the laboratory's facts about the machine, as columns of the board
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * doctor.h - what the checks of `heed doctor` share
+ * doctor.h - declarations shared by the checks of `heed doctor`
  */
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
@@ -16,8 +16,8 @@ typedef enum doctor_level {
 typedef struct doctor_finding {
     doctor_level level;
     const char *name; /* of the check */
-    char text[400];   /* what was found */
-    const char *fix;  /* what to do about it; NULL: nothing */
+    char text[400];   /* the finding */
+    const char *fix;  /* the remedy; NULL: none */
 } doctor_finding;
 
 /* The findings of all checks, in their order. */

@@ -98,7 +98,7 @@ static void say_nvrtc(doctor_report *report, const heed_survey *survey)
         doctor_say(report, DOCTOR_FAIL, "NVRTC", "Correct or unset HEED_NVRTC", "%s",
                    survey->nvrtc.text);
     else if (survey->gpu_count && survey->shipped.found)
-        doctor_say(report, DOCTOR_WARN, "NVRTC", fix, "only kernels that came along can run: %s",
+        doctor_say(report, DOCTOR_WARN, "NVRTC", fix, "only precompiled kernels can run: %s",
                    survey->nvrtc.text);
     else if (survey->gpu_count)
         doctor_say(report, DOCTOR_FAIL, "NVRTC", fix, "%s", survey->nvrtc.text);

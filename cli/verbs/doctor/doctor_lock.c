@@ -1,5 +1,5 @@
 /*
- * doctor_lock.c - `heed doctor --lock` and `--check`: what a figure was made with
+ * doctor_lock.c - `heed doctor --lock` and `--check`: the tools and libraries behind a figure
  */
 #include <stdlib.h>
 #include <string.h>

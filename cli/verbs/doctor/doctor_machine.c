@@ -33,8 +33,8 @@ void doctor_check_cpu(doctor_report *report)
     doctor_say(report, DOCTOR_OK, "cpu", NULL, "%s, %s", environment.cpu, environment.kernel);
 }
 
-/* Writes the features to @name that a context has which may use @cpu at most (NULL: what HEED_CPU
- * says; "": all). False if there is no context, with the reason in heed_message(). */
+/* Writes to @name the features of a context that may use @cpu at most (NULL: those of HEED_CPU;
+ * "": all). False if there is no context, with the reason in heed_message(). */
 static bool features(const char *cpu, char name[64])
 {
     heed_context *context;

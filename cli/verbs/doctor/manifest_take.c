@@ -1,5 +1,5 @@
 /*
- * manifest_take.c - what this machine has: tools, libraries, drivers
+ * manifest_take.c - the tools, libraries and drivers of this machine
  */
 #include <glob.h>
 #include <gnu/libc-version.h>

@@ -188,7 +188,7 @@ static cli_exit evolve(evolve_run *run)
         code = open_device(run);
     if (code != CLI_OK)
         return code;
-    lab_evolve_begin(&run->evolve); /* what had to be tried once takes none of the seconds */
+    lab_evolve_begin(&run->evolve); /* the trial runs before it take none of the seconds */
     return sources ? evolve_sources(run) : evolve_configs(run);
 }
 
@@ -239,8 +239,8 @@ static const cli_option options[] = {
              "Evolve sources instead of configs. PROGRAM proposes them: regions, openai, or any "
              "program that speaks the protocol of docs/proposers.md"),
     OPT_CHOICE("way", 0, "WAY", lab_way_names, "full",
-               "Input of a proposer: free, the task and the best source; insight, also what is "
-               "known and was thought; full, also what was tried and a second source"),
+               "Input of a proposer: free: the task and the best source; insight: also facts and "
+               "earlier thoughts; full: also earlier trials and a second source"),
     OPT_PATH("source", 0, "FILE",
              "Evolve sources, beginning with FILE, a candidate in C for the CPU or in CUDA for a "
              "device (docs/trials.md) [default: heed's plain one]. Without --proposer its marked "
@@ -256,8 +256,8 @@ static const cli_option options[] = {
     SWEEP_OPTION_COLD,
     OPT_FLAG("no-compare", 0, "Do not time the champion beside heed's plan"),
     OPT_FLAG("no-verify", 0,
-             "Do not let champions through all gates of heed verify, nor rank them. Sources, and "
-             "what heed plans beside them, go through the gates all the same"),
+             "Skip the gates of 'heed verify' for champions and do not rank them. Sources, and "
+             "heed's plans beside them, still go through the gates"),
     CLI_OPTION_UNSAFE,
     CLI_OPTION_KERNEL,
     { .table = cli_machine_options },

@@ -1,5 +1,5 @@
 /*
- * evolve.h - what the files of `heed evolve` share
+ * evolve.h - declarations shared by the files of `heed evolve`
  *
  * options -> lab_evolve, or lab_sources for sources -> champion, as a table or JSON
  */

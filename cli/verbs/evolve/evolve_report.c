@@ -1,5 +1,5 @@
 /*
- * evolve_report.c - what `heed evolve` found, as a table or JSON
+ * evolve_report.c - the result of `heed evolve`, as a table or JSON
  */
 #include <math.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static cli_exit report_text(const lab_evolve *it, const lab_individual *champion
     if (!it->no_compare && !is_better(it))
         cli_message("nothing was found that is faster than what heed plans by itself");
     const lab_figures figures = figures_of(it);
-    cli_figures_print(&figures, "what heed plans");
+    cli_figures_print(&figures, "heed's plan");
     return code;
 }
 

@@ -1,5 +1,5 @@
 /*
- * evolve_source_report.c - what `heed evolve --proposer` found, as a table or JSON
+ * evolve_source_report.c - the result of `heed evolve --proposer`, as a table or JSON
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * insight.h - what was measured of a kernel for the guide of a search, as verbs ask and show it
+ * insight.h - facts about a kernel for the guide of a search: the option, and their display
  */
 #ifndef CLI_INSIGHT_H
 #define CLI_INSIGHT_H

@@ -1,5 +1,5 @@
 /*
- * insight_report.c - what was measured of a kernel, and what it says to the guide
+ * insight_report.c - the facts about a kernel, and their meaning for the guide, as tables or JSON
  */
 #include <math.h>
 
@@ -61,8 +61,7 @@ cli_exit insight_print(const lab_insight *it)
     char words[200];
     cli_exit code = CLI_OK;
     lab_clue_explain(lab_insight_findings(it), words, sizeof words);
-    printf("\nwhat was measured of %s on %s: %s\n", it->kernel, it->spec,
-           *words ? words : "nothing that binds");
+    printf("\nfacts about %s on %s: %s\n", it->kernel, it->spec, *words ? words : "no clear limit");
     if (lab_insight_known(it)) {
         printf("\n");
         lab_table *table = lab_table_create();

@@ -109,8 +109,8 @@ const cli_verb cli_verb_gate = {
     .summary = "check for performance regressions",
     .operands = { "[SPEC...]", 0, CLI_ANY },
     .description =
-        "Rebuilds the champions of the board on this device and times each in turns with "
-        "heed's present plan. Recorded times are shown, not compared. Verdicts, with 99 % "
+        "Rebuilds the champions of the board on this device and times each in turns with heed's "
+        "current plan. Recorded times are shown, not compared. Verdicts, with 99 % "
         "confidence for all problems together:\n"
         "\n"
         "  PASS       a slowdown of more than --limit has been ruled out\n"

@@ -1,5 +1,5 @@
 /*
- * gate.h - what the files of `heed gate` share
+ * gate.h - declarations shared by the files of `heed gate`
  *
  * champions of the board -> each in turns with what heed plans now -> table or JSON, exit code
  */
@@ -42,7 +42,7 @@ typedef struct gate_shape {
     lab_bench_worker worker;   /* that runs it */
     double overhead;           /* share of its time that may not be its own */
     double then;               /* median seconds of that day; history alone */
-    lab_bench_pair pair;       /* A: what heed plans now, B: the champion */
+    lab_bench_pair pair;       /* A: heed's plan now, B: the champion */
     bool judged;               /* is there a comparison? */
     lab_comparison comparison; /* among all the shapes */
     gate_verdict verdict;
@@ -67,7 +67,7 @@ typedef struct gate_run {
 } gate_run;
 
 /* gate_board.c: the champions of @record for the device of gate->bench.context. CLI_ENVIRONMENT
- * where there are none: what judges nothing must not pass. */
+ * where there are none: a gate without a champion must not pass. */
 cli_exit gate_read_champions(gate_run *gate, lab_record *record);
 void gate_free(gate_run *gate);
 
@@ -95,7 +95,7 @@ typedef enum criterion_verdict {
 typedef struct criterion {
     const char *name;
     criterion_verdict verdict;
-    char figure[320]; /* what was measured, or why nothing was */
+    char figure[320]; /* the measurement, or why there is none */
 } criterion;
 
 void criterion_set(criterion *it, criterion_verdict verdict, const char *format, ...)

@@ -1,5 +1,5 @@
 /*
- * gate_code.c - what the machine code of a kernel says of itself, and what the hardware counts
+ * gate_code.c - the spills of a kernel by its machine code, and its bank conflicts by ncu
  */
 #include <math.h>
 #include <stdlib.h>

@@ -48,7 +48,7 @@ static void take_outcome(gate_shape *shape)
 
 static cli_exit finish(gate_shape *shape, cli_exit code)
 {
-    shape->pair.guest = NULL;
+    shape->pair.contender = NULL;
     shape->pair.maker = NULL;
     if (code == CLI_OK)
         take_outcome(shape);
@@ -64,8 +64,8 @@ static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_op
     shape->worker = (lab_bench_worker){ .name = shape->champion,
                                         .source = shape->code,
                                         .limits = limits };
-    const lab_bench_guest guest = lab_bench_worker_guest(&shape->worker);
-    shape->pair.guest = &guest;
+    const lab_bench_contender contender = lab_bench_worker_contender(&shape->worker);
+    shape->pair.contender = &contender;
     cli_exit code = bench_exit_of_work(
         lab_bench_pair_run(&shape->pair, &gate->bench, &shape->source, options));
     if (code == CLI_OK)

@@ -1,5 +1,5 @@
 /*
- * inspect.c - `heed inspect`: what compiled kernels take of a GPU that need not be there
+ * inspect.c - `heed inspect`: the resource usage of compiled kernels, without a GPU
  */
 #include "inspect.h"
 
@@ -112,11 +112,10 @@ static const cli_option options[] = {
                "Configs of a kernel that is named without one: the one with the least "
                "predicted time, or all that planning considers and that fit the architecture"),
     OPT_LIST("define", 'D', "NAME=VALUE",
-             "Define a macro for a source, as 1 where no value is given; may be given more than "
-             "once"),
+             "Define a macro for a source, 1 by default; may be given more than once"),
     OPT_LIST("include", 'I', "FOLDER",
-             "Look here for headers that a source includes; may be given more than once. The CUDA "
-             "toolkit's are found where they lie beside NVRTC"),
+             "Search this folder for headers that a source includes; may be given more than once. "
+             "The CUDA toolkit's headers are found if they lie beside NVRTC"),
     OPT_INTEGER("registers", 0, "N", 16, 255, NULL, "Cap the registers per thread of a source"),
     OPT_TEXT("threads", 't', "N|XxY",
              "Threads per block of a file's kernels; XxY or XxYxZ gives the shape of the block, "
@@ -142,8 +141,8 @@ const cli_verb cli_verb_inspect = {
     .description =
         "Compiles kernels with NVRTC and reads the machine code: registers, spills, stack "
         "and shared memory, how many blocks and warps fit on a multiprocessor, and what "
-        "limits them. With nvdisasm or cuobjdump it also counts the instructions of each "
-        "class, in all and in the main loops.\n"
+        "limits them. With nvdisasm or cuobjdump it also counts the instructions of each class, in "
+        "total and in the main loops.\n"
         "\n"
         "Rules turn these facts into findings: faults are always wrong, warnings mostly "
         "are, notes occur in fast kernels as well. docs/inspecting.md lists them.\n"

@@ -1,5 +1,5 @@
 /*
- * inspect.h - what the parts of `heed inspect` share
+ * inspect.h - declarations shared by the parts of `heed inspect`
  */
 #ifndef CLI_INSPECT_H
 #define CLI_INSPECT_H

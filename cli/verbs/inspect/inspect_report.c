@@ -1,5 +1,5 @@
 /*
- * inspect_report.c - what `heed inspect` found, as tables
+ * inspect_report.c - the result of `heed inspect`, as tables or JSON
  */
 #include <string.h>
 

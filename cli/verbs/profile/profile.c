@@ -1,5 +1,5 @@
 /*
- * profile.c - `heed profile`: what binds a kernel while it runs
+ * profile.c - `heed profile`: the limits of a kernel while it runs
  */
 #include "profile.h"
 
@@ -63,7 +63,7 @@ static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     CLI_OPTION_KERNEL,
     PROFILE_OPTION_SOURCE,
-    OPT_FLAG("gate", 'g', "Exit with 1 if a gate that applies fails, with 3 if one is not known"),
+    OPT_FLAG("gate", 'g', "Exit with 1 if a gate that applies fails, with 3 if one is UNKNOWN"),
     OPT_CHOICE("caches", 0, "WHICH", caches, "flush",
                "For counters: empty the device's caches before each pass, or keep what the "
                "previous pass left there"),
@@ -90,7 +90,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_profile = {
     .name = "profile",
-    .summary = "find what binds a kernel: counters, scaling, timeline",
+    .summary = "find a kernel's bottlenecks: counters, scaling, timeline",
     .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Runs the planned kernel under Nsight Compute (ncu) and shows its hardware "

@@ -1,5 +1,5 @@
 /*
- * profile.h - what the files of `heed profile` share
+ * profile.h - declarations shared by the files of `heed profile`
  *
  * counters: a plan -> ncu beside it (lab/insight/ncu.h) -> its answer, judged
  * (lab/inspect/profile.h) scaling and timeline: heed's own clock, on any device
@@ -14,7 +14,7 @@
 /* The kernel to profile, in the words of --kernel and --source. */
 typedef struct profile_subject {
     const char *kernel; /* NULL: heed's choice */
-    const char *source; /* a file in the place of its own source; NULL: none */
+    const char *source; /* a file in place of its own source; NULL: none */
 } profile_subject;
 
 /* profile_plan.c: profile_subject_read() reads both options. profile_plan() makes the plan of
@@ -51,7 +51,7 @@ typedef struct profile_job {
     double seconds;  /* for one problem */
     char device[64]; /* its name */
     char ncu[512];   /* file of ncu; empty: none */
-    bool recorded;   /* what is shown was read from a file */
+    bool recorded;   /* the counters were read from a file */
     profile_row *rows;
     size_t count;
 } profile_job;

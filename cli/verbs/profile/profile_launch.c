@@ -103,8 +103,7 @@ static cli_exit run(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_KERNEL,
     PROFILE_OPTION_SOURCE,
-    OPT_PATH("code", 0, "FILE",
-             "A cubin, which you trust, in the place of any kernel; see --launch"),
+    OPT_PATH("code", 0, "FILE", "A cubin, which you trust, in place of any kernel; see --launch"),
     OPT_TEXT("launch", 0, "WORDS", "How that is launched, as the board has it (docs/trials.md)"),
     { .table = cli_machine_options },
     OPT_INTEGER("calls", 'n', "N", 1, 1000000, "1", "How many calls to make, one after another"),

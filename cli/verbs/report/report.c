@@ -1,5 +1,5 @@
 /*
- * report.c - `heed report`: what was measured, for people who were not there
+ * report.c - `heed report`: all results on one page, for readers without the machine
  */
 #include "report.h"
 
@@ -42,7 +42,7 @@ static cli_exit write_file(const report_run *run, const char *path)
         return no_memory();
     }
     if (ferror(output.file))
-        output.reason = EIO; /* what it was is not known any more */
+        output.reason = EIO; /* the stream has lost the reason */
     status = lab_output_commit(&output, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
@@ -167,7 +167,7 @@ static cli_exit run_verb(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_BOARD,
     OPT_PATH("output", 'o', "FILE",
-             "Write to FILE, which is replaced as a whole or not at all [default, and -: "
+             "Write to FILE, replacing it as a whole or not at all [default, and -: "
              "standard output]"),
     OPT_FLAG("markdown", 'm', "Write Markdown, without the drawings, instead of a web page"),
     OPT_FLAG("brief", 0, "Write only a short Markdown table for each record, for a README"),
@@ -179,7 +179,7 @@ static const cli_option options[] = {
     { .name = "title",
       .kind = CLI_TEXT,
       .argument = "TEXT",
-      .standard = "Attention kernels: what was measured",
+      .standard = "Attention kernels: results",
       .help = "The heading of the page" },
     { .name = NULL },
 };
@@ -189,15 +189,14 @@ const cli_verb cli_verb_report = {
     .summary = "make a page of all results",
     .operands = { "[RECORD | FOLDER]...", 0, CLI_ANY },
     .description =
-        "Writes one self-contained web page, without scripts or network, about records of "
-        "'heed bench --record', or about the board with --board or where no record is "
-        "named.\n"
+        "Writes one self-contained web page, without scripts or network, about records of 'heed "
+        "bench --record' or, with --board or without a record, about the board.\n"
         "\n"
-        "Of a FOLDER the newest date of each device is taken; of several records of one "
-        "day that have a problem, the last one counts. The page shows machine, software "
+        "From a FOLDER it takes the newest date of each device; if several records of one day have "
+        "a problem, the last one counts. The page shows machine, software "
         "and commit; heed against each rival; the share of the device's limit and the unit that "
         "binds; and doubts. Two records of one device are compared as history, without "
-        "verdicts. Of the board it shows the leaders, their history, and the verdicts of all "
+        "verdicts. From the board it shows the leaders, their history, and the verdicts of all "
         "trials.\n"
         "\n"
         "With --final it writes a folder about searches: results beside PyTorch's SDPA, findings, "

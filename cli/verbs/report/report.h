@@ -1,5 +1,5 @@
 /*
- * report.h - what the files of `heed report` share
+ * report.h - declarations shared by the files of `heed report`
  *
  * operands -> files -> records (JSON, every field checked) -> sets of records that go together ->
  * a page, Markdown or JSON; and the board beside them
@@ -154,8 +154,8 @@ bool report_write_brief(const report_run *run, FILE *stream);
 void report_summary(lab_page *page, const report_set *set);
 void report_details(lab_page *page, const report_set *set);
 void report_plots(lab_page *page, const report_set *set);
-void report_doubts(lab_page *page, const report_set *set);  /* what speaks against figures */
-void report_missing(lab_page *page, const report_set *set); /* which there are not, and why */
+void report_doubts(lab_page *page, const report_set *set);  /* reasons to doubt figures */
+void report_missing(lab_page *page, const report_set *set); /* missing figures, and why */
 void report_history(lab_page *page, const report_records *records);
 void report_board_page(lab_page *page, const lab_final_board *board);
 

@@ -24,7 +24,7 @@ static void add_brief_row(lab_page *page, lab_table *table, const report_set *se
     for (size_t i = 0; i < set->rival_count; i++) {
         const report_match *match = report_match_of(row, set->rivals[i]);
         bool slower = match && strcmp(match->verdict, "SLOWER") == 0;
-        if (match) /* what is bold is the ratio alone */
+        if (match) /* the ratio alone is bold */
             lab_table_cell(table, "%s us, %s%.2fx%s", three_digits(match->seconds * 1e6, time),
                            slower ? "**" : "", match->ratio, slower ? "**" : "");
         else

@@ -1,5 +1,5 @@
 /*
- * report_doubts.c - what speaks against the figures of a set, and which there are not
+ * report_doubts.c - reasons to doubt the figures of a set, and the missing ones
  */
 #include <math.h>
 #include <stdlib.h>
@@ -194,12 +194,12 @@ typedef void tell_fn(lab_page *page, const side *it, const char *where);
 static void tell_doubt(lab_page *page, const side *it, const char *where)
 {
     if (strcmp(it->what, "unverified") == 0)
-        lab_page_warning(page, "Unverified: what %s computed %s was not compared with a reference.",
-                         it->name, where);
+        lab_page_warning(page, "Unverified: no reference checked the results of %s %s.", it->name,
+                         where);
     else
         lab_page_warning(page,
-                         "Untrusted: what %s computed %s is further from the reference than "
-                         "is allowed, and yet the record calls it ok.",
+                         "Untrusted: the results of %s %s are further from the reference than "
+                         "is allowed, and yet the record calls them ok.",
                          it->name, where);
 }
 

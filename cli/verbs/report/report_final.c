@@ -127,7 +127,7 @@ static cli_exit write_one(folder *all, const report_final *final, size_t i)
     if (!files[i].write(final, all->outputs[i].file, &all->any[i]))
         return no_memory();
     if (ferror(all->outputs[i].file))
-        all->outputs[i].reason = EIO; /* what it was is not known any more */
+        all->outputs[i].reason = EIO; /* the stream has lost the reason */
     return CLI_OK;
 }
 

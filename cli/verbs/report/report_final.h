@@ -1,5 +1,5 @@
 /*
- * report_final.h - what the files of `heed report --final` share
+ * report_final.h - declarations shared by the files of `heed report --final`
  *
  * the board, read as a whole, and records -> rows -> parts of a document -> files of a folder
  */
@@ -26,7 +26,7 @@ typedef struct report_final_row {
     const char *commit, *trusted;
     bool dirty;
     const lab_final_trial *trial; /* NULL: a row of a record */
-    char *command;                /* what repeats it */
+    char *command;                /* the command that repeats it */
 } report_final_row;
 
 typedef struct report_final {

@@ -1,6 +1,6 @@
 /*
- * report_final_findings.c - what bound the kernels of a search, and what lifted them: from their
- * counters, ablations and machine code, and from the challenges that were won
+ * report_final_findings.c - the limits of a search's kernels, and the changes that made them
+ * faster: from counters, ablations and machine code, and from the challenges that were won
  */
 #include <float.h>
 #include <math.h>

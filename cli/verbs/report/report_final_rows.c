@@ -38,7 +38,7 @@ static void add_place(FILE *stream, const report_final_row *row)
         add_word(stream, "--cpu", row->place.features);
 }
 
-/* A source comes from the board, and so its figure is repeated by whoever builds it from there. */
+/* A source comes from the board, and so its figure is repeated by building it from there. */
 static void write_command(FILE *stream, const report_final *final, const report_final_row *row,
                           const char *peers, const report_record *record)
 {

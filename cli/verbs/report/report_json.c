@@ -1,5 +1,5 @@
 /*
- * report_json.c - heed.report/1: what the page says, for programs
+ * report_json.c - heed.report/1: the content of the page, for programs
  */
 #include <stdlib.h>
 #include <string.h>

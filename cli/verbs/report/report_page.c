@@ -1,5 +1,5 @@
 /*
- * report_page.c - the document: what was measured where, with what, how, and what to doubt
+ * report_page.c - the document: the machine, the tools, the method, the figures and their doubts
  */
 #include <math.h>
 #include <stdlib.h>
@@ -227,7 +227,7 @@ static void print_method(lab_page *page, const report_set *set)
     if (r->replay)
         lab_page_item(page, "eager p50, p90: one call on a device that has nothing else to do, by "
                             "the host's clock, from before the call until a wait for the device "
-                            "returns. launch: what starting it takes of the host's time.");
+                            "returns. launch: the host's time to start it.");
     lab_page_item(page,
                   "%s: operations by the usual count, a multiply-add as two, the softmax and "
                   "masked pairs as none, over p50.",

@@ -1,5 +1,5 @@
 /*
- * report_tables.c - who is how fast: a table by rival, one by problem, and one with every figure
+ * report_tables.c - times and ratios: a table by rival, one by problem, and one with every figure
  */
 #include <float.h>
 #include <math.h>

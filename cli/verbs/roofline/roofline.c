@@ -78,15 +78,12 @@ static cli_exit run_verb(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_TEXT("machine", 'm', "NAME",
-             "A GPU that need not be there, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
-             "4090, H100, H200, B200. The config that heed would take there, and its time, are "
-             "the cost "
-             "model's"),
+             "A GPU that need not be present, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
+             "4090, H100, H200, B200. The cost model chooses the config and predicts its time"),
     OPT_FLAG("fresh", 0, "Measure the ceilings again, even if they are in the cache"),
     OPT_FLAG("judge", 0,
              "Judge the cost model: time the points of --space on the problems [default: "
-             "the canonical ones], and print how well predictions and times agree in their "
-             "order"),
+             "the canonical ones], and print the rank correlation of predictions and times"),
     OPT_PATH("space", 0, "SPACE",
              "With --judge, the configs, as 'heed sweep' takes them [default: sweep90, on a CPU "
              "cpu_tile]"),
@@ -104,8 +101,8 @@ const cli_verb cli_verb_roofline = {
     .description =
         "Measures the limits of this device with kernels that do nothing else: matrix "
         "products, exponentials, multiply-adds, reads and copies of memory, reads of the "
-        "cache, and launches. From these follows each problem's floor, the least time of "
-        "any exact kernel here, and the unit that binds. Cold: tensors come from memory; "
+        "cache, and launches. They determine each problem's floor, the least time of any exact "
+        "kernel here, and the limiting unit. Cold: tensors come from memory; "
         "hot: from the cache if they fit. The results are cached (HEED_CACHE) for each "
         "device, driver and number of threads.\n"
         "\n"
@@ -126,7 +123,7 @@ const cli_verb cli_verb_roofline = {
 };
 
 /* -------------------------------------------------------------------------- */
-/* A GPU that need not be there                                               */
+/* A GPU that is not present here                                             */
 /* -------------------------------------------------------------------------- */
 
 cli_exit roofline_machine_find(heed_gpu *gpu, const char *name)

@@ -1,5 +1,5 @@
 /*
- * roofline.h - what the files of `heed roofline` share, and others take from it
+ * roofline.h - declarations shared by the files of `heed roofline` and verbs that use its ceilings
  *
  * ceilings (measured, cached, or by a data sheet) -> a floor for each problem -> table or JSON
  */
@@ -32,7 +32,7 @@ bool roofline_known(lab_ceilings *ceilings, heed_context *context);
 double roofline_age(const lab_ceilings *ceilings);
 
 /* -------------------------------------------------------------------------- */
-/* roofline.c: a GPU that need not be there                                   */
+/* roofline.c: a GPU that is not present here                                 */
 /* -------------------------------------------------------------------------- */
 
 /* roofline_machine_find() finds the device @name of machines.def, or prints which there are. */

@@ -66,7 +66,7 @@ static heed_status measure_rates(lab_ceilings *ceilings, int threads, const char
     return status;
 }
 
-/* The caches that each core has for itself, half full: whatever fits in there cannot be faster. */
+/* The caches that each core has for itself, half full: no data that fit there come faster. */
 static heed_status measure_memory(lab_ceilings *ceilings, const heed_context *context, int threads)
 {
     long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);

@@ -8,17 +8,12 @@
 #include "report/format.h"
 #include "roofline.h"
 
-/* The ceilings, in the order in which they are shown. */
+/* Other ceilings than those of products, in the order in which they are shown. */
 static const struct {
     const char *name, *unit;
     double scale;
     size_t offset;
 } shown[] = {
-    { "matrix f32", "TFLOP/s", 1e-12, offsetof(lab_ceilings, matrix[HEED_F32]) },
-    { "matrix f16", "TFLOP/s", 1e-12, offsetof(lab_ceilings, matrix[HEED_F16]) },
-    { "matrix bf16", "TFLOP/s", 1e-12, offsetof(lab_ceilings, matrix[HEED_BF16]) },
-    { "matrix f16, sustained", "TFLOP/s", 1e-12, offsetof(lab_ceilings, sustained[HEED_F16]) },
-    { "matrix bf16, sustained", "TFLOP/s", 1e-12, offsetof(lab_ceilings, sustained[HEED_BF16]) },
     { "exp", "G/s", 1e-9, offsetof(lab_ceilings, exp) },
     { "fma f32", "G/s", 1e-9, offsetof(lab_ceilings, fma) },
     { "memory, read", "GB/s", 1e-9, offsetof(lab_ceilings, read) },
@@ -83,10 +78,33 @@ static void age_text(double seconds, char *text, size_t size)
     snprintf(text, size, "%.0f seconds ago", seconds);
 }
 
+static void add_ceiling(lab_table *table, const char *name, double value, const char *unit)
+{
+    char text[LAB_FORMAT_SIZE];
+    if (!(value > 0))
+        return;
+    bool small = value < 1 && strcmp(unit, "TFLOP/s") == 0; /* a CPU's */
+    value *= small ? 1000 : 1;
+    lab_table_cell(table, "%s", name);
+    lab_table_cell(table, "%s", lab_format_rate(value, text));
+    lab_table_cell(table, "%s", small ? "GFLOP/s" : unit);
+}
+
+/* Those of products of the types from @type on. */
+static void add_products(lab_table *table, const double flops[HEED_TYPE_COUNT], heed_type type,
+                         const char *when)
+{
+    char name[40];
+    for (; type < HEED_TYPE_COUNT; type++) {
+        snprintf(name, sizeof name, "matrix %s%s", heed_type_name(type), when);
+        add_ceiling(table, name, 1e-12 * flops[type], "TFLOP/s");
+    }
+}
+
 static cli_exit print_ceilings(const roofline_run *run)
 {
     const lab_ceilings *ceilings = &run->ceilings;
-    char moment[24], age[48], text[LAB_FORMAT_SIZE];
+    char moment[24], age[48];
     lab_table *table = lab_table_create();
     time_text(ceilings->time, moment);
     age_text(roofline_age(ceilings), age, sizeof age);
@@ -96,16 +114,10 @@ static cli_exit print_ceilings(const roofline_run *run)
     else
         printf("; predicted: nothing here was measured\n\n");
     lab_table_columns(table, "ceiling|at best>|");
-    for (size_t i = 0; i < SHOWN; i++) {
-        double value = shown[i].scale * value_of(ceilings, i);
-        if (!(value > 0))
-            continue;
-        bool small = value < 1 && strcmp(shown[i].unit, "TFLOP/s") == 0; /* a CPU's */
-        value *= small ? 1000 : 1;
-        lab_table_cell(table, "%s", shown[i].name);
-        lab_table_cell(table, "%s", lab_format_rate(value, text));
-        lab_table_cell(table, "%s", small ? "GFLOP/s" : shown[i].unit);
-    }
+    add_products(table, ceilings->matrix, HEED_F32, "");
+    add_products(table, ceilings->sustained, HEED_F16, ", sustained"); /* of f32 see fma */
+    for (size_t i = 0; i < SHOWN; i++)
+        add_ceiling(table, shown[i].name, shown[i].scale * value_of(ceilings, i), shown[i].unit);
     return cli_table_print(table);
 }
 

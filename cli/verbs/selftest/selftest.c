@@ -98,7 +98,7 @@ static void add_listed(cli_rows *rows, listed kernel)
 {
     cli_row_text(rows, "name", "mutant", kernel.name);
     cli_row_cell(rows, "to be killed by", "%s", kernel.gate ? kernel.gate : "none");
-    cli_row_text(rows, "does", "what it does", kernel.does);
+    cli_row_text(rows, "does", "behaviour", kernel.does);
     if (kernel.spec)
         cli_row_text(rows, "problem", NULL, kernel.spec);
     if (kernel.inputs)
@@ -309,7 +309,7 @@ static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_
     return code;
 }
 
-/* The board is opened first: what cannot be kept need not be found out. */
+/* The board is opened first: a result that cannot be kept is not worth the run. */
 static cli_exit try_and_keep(const cli_args *args, lab_selftest_options options)
 {
     lab_record *record = NULL;
@@ -414,7 +414,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_selftest = {
     .name = "selftest",
-    .summary = "try the gates of verification on wrong, cheating and honest kernels",
+    .summary = "test the verification gates with wrong, cheating and honest kernels",
     .operands = { "[KERNEL]", 0, 1 },
     .description =
         "Runs the gates of 'heed verify' on kernels that are known to be right or wrong. "

@@ -1,5 +1,5 @@
 /*
- * selftest.h - what the parts of `heed selftest` share
+ * selftest.h - declarations shared by the parts of `heed selftest`
  */
 #ifndef CLI_SELFTEST_H
 #define CLI_SELFTEST_H

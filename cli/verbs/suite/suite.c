@@ -41,7 +41,6 @@ static const char *machine_at(size_t index)
     return heed_gpu_at(&gpu, index, &brief) ? brief : NULL;
 }
 
-static const char *const types[] = { "f16", "bf16", "f32", NULL };
 static const char *const forms[] = { "both", "kernel", "library", "cu", NULL };
 
 static const cli_option options[] = {
@@ -54,9 +53,9 @@ static const cli_option options[] = {
         "form", 0, "FORM", forms, "both",
         "Export: a solution that carries a kernel, one that calls heed's library, or a .cu file "
         "for robust-kbench"),
-    OPT_CHOICE("products", 0, "TYPE", types, "f16",
-               "Export: the type in which tensors of float32 are multiplied; judge: the type of "
-               "the tensors, f32 unless it is given"),
+    OPT_TYPE("products", "f16",
+             "Export: the type in which tensors of float32 are multiplied; judge: the type of "
+             "the tensors, f32 unless it is given"),
     { .name = "machine",
       .kind = CLI_CHOICE,
       .argument = "NAME",
@@ -83,15 +82,16 @@ const cli_verb cli_verb_suite = {
     .operands = { "import kernelbench FOLDER | export kernelbench TASK | judge FOLDER", 1, 3 },
     .description =
         "import reads the tasks of a checkout of KernelBench: Python follows each in a sandbox and "
-        "runs none. It names the attention problems in them, the work beside, and why heed has no "
-        "part in other tasks. --out writes a shape file for 'heed bench --shapes'.\n"
+        "runs none. It lists their attention problems, the work beside these, and why heed cannot "
+        "help with other tasks. --out writes a shape file for 'heed bench --shapes'.\n"
         "\n"
-        "export writes solutions for TASK, a file of the suite: the task's model with heed in the "
-        "place of its attention. One carries the source of a kernel for load_inline(), the other "
+        "export writes solutions for TASK, a file of the suite: the task's model with heed instead "
+        "of its attention. One carries the source of a kernel for load_inline(), the other "
         "calls the Python package.\n"
         "\n"
-        "judge runs the solutions in FOLDER in sandboxes, at heed's gates and on tensors that they "
-        "have not seen: which are wrong, cheat, or are fast only by how they were measured.\n"
+        "judge runs the solutions in FOLDER in sandboxes, with heed's gates and on new tensors. It "
+        "reports solutions that are wrong, that cheat, or that are fast only by how they were "
+        "measured.\n"
         "\n"
         "Examples:\n"
         "\n"

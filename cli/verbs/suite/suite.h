@@ -1,5 +1,5 @@
 /*
- * suite.h - what the files of `heed suite` share
+ * suite.h - declarations shared by the files of `heed suite`
  */
 #ifndef CLI_SUITE_H
 #define CLI_SUITE_H

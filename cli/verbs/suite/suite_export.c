@@ -42,13 +42,12 @@ static cli_exit write_file(const char *path, const char *text)
 
 static cli_exit export_form(exporting *it, lab_export_form form)
 {
-    static const heed_type types[] = { HEED_F16, HEED_BF16, HEED_F32 };
     const char *folder = cli_args_text(it->args, "out");
     char name[256], path[PATH_MAX];
     lab_solution solution;
     lab_error error;
     const lab_export how = { .form = form,
-                             .products = types[cli_args_choice(it->args, "products")],
+                             .products = (heed_type)cli_args_choice(it->args, "products"),
                              .gpu = &it->gpu,
                              .kernel = cli_args_text(it->args, "kernel") };
     heed_status status = lab_export_solution(&solution, &it->suite.tasks[0], &it->python, &how,

@@ -135,14 +135,14 @@ static cli_exit judge_one(solution *one, lab_judging *how)
 
 static cli_exit judge_all(judging *it)
 {
-    static const heed_type types[] = { HEED_F16, HEED_BF16, HEED_F32 };
     const char *device = cli_device(it->args);
     long threads = sysconf(_SC_NPROCESSORS_ONLN);
     lab_judging how = {
         .python = &it->python,
         .device = strcmp(device, "auto") == 0 ? "cuda" : device,
-        .type = cli_args_given(it->args, "products") ? types[cli_args_choice(it->args, "products")]
-                                                     : HEED_F32,
+        .type = cli_args_given(it->args, "products")
+                    ? (heed_type)cli_args_choice(it->args, "products")
+                    : HEED_F32,
         .threads = threads > 0 ? (int)threads : 1,
         .call_seconds = cli_args_real(it->args, "seconds"),
         .unsafe = cli_args_flag(it->args, "unsafe-candidates"),

@@ -245,16 +245,15 @@ static const char *const strategies[] = { "model", "exhaustive", "random", "halv
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_CHOICE("strategy", 0, "NAME", strategies, "model",
-               "How to search: model learns where improvement is to be expected, exhaustive takes "
-               "all points, random some, halving many on few problems and then few on many, local "
-               "goes to better neighbours, evolution mutates and crosses. With --replay, this "
-               "strategy alone"),
+               "How to search: model predicts the improvement of each point, exhaustive tries all "
+               "points, random tries some, halving tries many on few problems and then few on "
+               "many, local moves to better neighbours, evolution mutates and crosses points. With "
+               "--replay, only this strategy"),
     OPT_INTEGER("trials", 'n', "N", 1, 1048576, NULL,
                 "Maximum number of points to time; pruned points do not count [default: all]"),
     SWEEP_OPTION_SECONDS,
     CLI_OPTION_SEED(
-        "Seed of the strategy: the same one asks the same questions, if it gets the same "
-        "answers"),
+        "Seed of the strategy: with the same results, the same seed tries the same points"),
     OPT_PATH("record", 'o', "FILE",
              "Append every trial to FILE, and reuse those that it has, so that the same "
              "command resumes an interrupted sweep"),

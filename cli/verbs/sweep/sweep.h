@@ -1,5 +1,5 @@
 /*
- * sweep.h - what the files of `heed sweep` share, and evolve and tune with them
+ * sweep.h - declarations shared by the files of `heed sweep`, and by evolve and tune
  *
  * space, problems -> search, which asks lab/sweep (compiled facts, then times) -> table or JSON
  */
@@ -43,7 +43,7 @@ typedef struct sweep_run {
 } sweep_run;
 
 /* sweep_open.c: the steps before a search; each prints its failure. The problems are the operands
- * from number @first on. sweep_read_arch() is for --static, in the place of sweep_open_device();
+ * from number @first on. sweep_read_arch() is for --static, in place of sweep_open_device();
  * the kernel is the one of --kernel, or the first of the space that runs there. */
 extern const char
     *const sweep_spaces[]; /* that come with heed, for every kernel one; ends with NULL */

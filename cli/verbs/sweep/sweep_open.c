@@ -1,5 +1,5 @@
 /*
- * sweep_open.c - what `heed sweep` needs before it begins: space, problems, device, kernel, record
+ * sweep_open.c - opens space, problems, device, kernel and record for `heed sweep`
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * sweep_report.c - what `heed sweep` found, as tables or JSON
+ * sweep_report.c - the result of `heed sweep`, as tables or JSON
  */
 #include <math.h>
 #include <stdlib.h>

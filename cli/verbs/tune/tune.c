@@ -89,7 +89,7 @@ static void look_at_device(tune_run *run)
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* A champion that is wrong, whoever it is of, is the worst that can be found out. */
+/* A champion that is wrong, of whatever origin, is the worst that can be found out. */
 static cli_exit verdict(const lab_tune *tune)
 {
     cli_exit code = CLI_OK;
@@ -214,7 +214,7 @@ static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_PATH("tensors", 0, "FILE",
              "Also tune for the captured values in FILE, a .safetensors file: every q, k and v "
-             "with the same prefix is a problem, of equal ones the first"),
+             "with the same prefix is a problem, of equal problems only the first"),
     CLI_OPTION_LAYOUT,
     CLI_OPTION_WORDS("Further words of the specs of the problems in that file, such as 'causal'"),
     OPT_REAL("seconds", 0, "S", 0.01, 1e7, "60",
@@ -224,7 +224,7 @@ static const cli_option options[] = {
                 "Maximum number of points to launch for each problem, by sweep and evolution "
                 "together [default: as many as there is time for]"),
     OPT_PATH("space", 0, "SPACE",
-             "Search this space alone [default: those of all kernels that take the problem]"),
+             "Search only this space [default: those of all kernels that support the problem]"),
     OPT_REAL("duel", 0, "S", 0.01, 3600, "2",
              "Maximum seconds to compare the best of a search with the champion, twice"),
     OPT_REAL("rivals", 0, "S", 0.01, 3600, "0.3",
@@ -250,11 +250,11 @@ const cli_verb cli_verb_tune = {
         "sweeps the spaces of all kernels that support the problem, and evolves the best "
         "config. The winner is timed in turns with the champion and replaces it if it is "
         "FASTER by 3 %, with 99 % confidence for all problems together, again on fresh "
-        "samples, and passes all gates of 'heed verify'. Without a problem the list seed "
-        "is tuned for. If nothing is faster, heed says so.\n"
+        "samples, and passes all gates of 'heed verify'. Without a problem it takes the list seed. "
+        "If nothing is faster, heed says so.\n"
         "\n"
-        "All of this takes --seconds; only the step under way is finished. Steps for which "
-        "no time was left are named. A user's source that leads the board is challenged as "
+        "The whole run takes --seconds and the rest of the last step. It names the steps that it "
+        "had no time for. A user's source that leads the board is challenged as "
         "well, in a sandbox.\n"
         "\n"
         "Every trial is put on the board before the next one begins, so the same command "

@@ -1,5 +1,5 @@
 /*
- * tune.h - what the files of `heed tune` share
+ * tune.h - declarations shared by the files of `heed tune`
  *
  * options -> lab_tune -> board, wisdom -> table or JSON
  */

@@ -56,9 +56,9 @@ static const char *proof_word(const lab_tune_shape *shape)
     return words[shape->proven];
 }
 
-/* The two that are compared, of the blocks in which they took turns: what was timed beside the
- * rivals, minutes apart, may differ by what the machine did meanwhile. Where nothing won, what
- * there is beside the rivals. 0: not timed. */
+/* The time of one of the two that are compared, from the blocks in which they took turns: times
+ * beside the rivals are minutes apart, and the machine may have changed. Where nothing won, the
+ * time of heed's kernel beside the rivals. 0: not timed. */
 static double seconds_of(const lab_tune_shape *shape, bool after)
 {
     const lab_bench_row *row = &shape->before;
@@ -132,7 +132,7 @@ static void write_insight(FILE *stream, const lab_tune_shape *shape)
                     ? words
                     : "nothing binds it clearly");
     else
-        fprintf(stream, " (what binds it was not measured: %s)", it->effects_why);
+        fprintf(stream, " (its limits were not measured: %s)", it->effects_why);
 }
 
 /* "30 of 91 points of cpu_tile, 4 of 18 of cpu_few" */
@@ -268,7 +268,7 @@ static cli_exit print_text(const lab_tune *tune)
     print_problems(tune);
     print_sum(tune);
     const lab_figures figures = figures_of(tune);
-    cli_figures_print(&figures, "what there was");
+    cli_figures_print(&figures, "the kernels before");
     printf("%s of %s were used\n", lab_format_duration(lab_tune_passed(tune), used),
            lab_format_duration(tune->seconds, all));
     return code;

@@ -202,16 +202,16 @@ static const cli_option options[] = {
              "Verify this kernel, in the config after \"__\" if NAME has one; may be given more "
              "than once [default: all kernels]"),
     CLI_OPTION_SOURCE("Verify this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), "
-                      "beside what heed plans or, with --kernel, beside that"),
-    OPT_CHOICE("configs", 0, "WHICH", config_choices, "default",
-               "Configs of each kernel, of those that 'heed plan --list' counts: the one that the "
-               "planner likes best for the problem, those that it looks at there, or all that can "
-               "run it; any other by --kernel"),
+                      "beside heed's plan or, with --kernel, that kernel"),
+    OPT_CHOICE(
+        "configs", 0, "WHICH", config_choices, "default",
+        "Configs of each kernel: the planner's best for the problem, those that it considers "
+        "there, or all of 'heed plan --list' that can run it; --kernel names any other"),
     { .name = "cpu",
       .kind = CLI_LIST,
       .argument = "LEVEL",
       .choice = lab_cpu_feature,
-      .help = "Verify with these CPU features alone; may be given more than once [default: each "
+      .help = "Verify only with these CPU features; may be given more than once [default: each "
               "level that the machine has]" },
     { .table = cli_device_options },
     OPT_INTEGER(
@@ -226,7 +226,7 @@ static const cli_option options[] = {
     OPT_FLAG("strict", 0,
              "Require that a batch element computed alone has the same bits as in its batch"),
     OPT_FLAG("all-rows", 0,
-             "Compare every row with the reference, of large problems too, not a sample"),
+             "Compare every row with the reference instead of a sample, also on large problems"),
     OPT_FLAG("once", 0,
              "Verify each kernel once per problem, under the fewest CPU features that it "
              "needs, not under every level"),
@@ -234,10 +234,10 @@ static const cli_option options[] = {
              "Run all cases that ranking requires: every kind of values for every problem, "
              "all rows except of large problems, and four random neighbours of each "
              "problem. If a case is skipped, the exit status is 4"),
-    OPT_FLAG("quick", 0,
-             "Use two kinds of values for every problem, the normal one and another one in turn, "
-             "compare a "
-             "quarter of the rows, and let one problem in four through the gates for properties"),
+    OPT_FLAG(
+        "quick", 0,
+        "Use two kinds of values for every problem, normal ones and another kind in turn, compare "
+        "a quarter of the rows, and run the gates for properties on one problem in four"),
     OPT_REAL("time-limit", 0, "SECONDS", 0.001, 1e6, "10",
              "Skip cases that take longer than SECONDS by the kernel's own estimate"),
     OPT_INTEGER("deadline", 0, "SECONDS", 1, 86400, "300",
@@ -252,7 +252,7 @@ static const cli_option options[] = {
     OPT_PATH("k", 0, "FILE", "Values of K"),
     OPT_PATH("v", 0, "FILE", "Values of V"),
     CLI_OPTION_LAYOUT,
-    OPT_CHOICE("type", 0, "TYPE", cli_type_names, NULL, "Round the values from files to this type"),
+    OPT_TYPE("type", NULL, "Round the values from files to this type"),
     CLI_OPTION_WORDS("Further words of the spec of the problem that files make, such as 'causal'"),
     OPT_REAL("scale", 0, "X", 0, 0, NULL,
              "Logit scale of the problem that files make [default: 1/sqrt(dim)]"),
@@ -262,7 +262,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_verify = {
     .name = "verify",
-    .summary = "prove that kernels are right",
+    .summary = "prove that kernels are correct",
     .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Runs every kernel on every problem with several kinds of values, under each level "

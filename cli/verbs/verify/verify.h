@@ -1,5 +1,5 @@
 /*
- * verify.h - what the parts of `heed verify` share
+ * verify.h - declarations shared by the parts of `heed verify`
  */
 #ifndef CLI_VERIFY_H
 #define CLI_VERIFY_H
@@ -82,9 +82,9 @@ typedef struct verify_job {
     json_t *failures; /* for --json, else NULL */
 } verify_job;
 
-/* verify_contenders.c: what --device, --kernel, --configs, --cpu and --threads ask for. Free with
- * verify_contenders_free(), also after a failure, which has been printed. A device is asked
- * for its facts in a child process, as a process that has talked to CUDA cannot have children
+/* verify_contenders.c: the kernels that --device, --kernel, --configs, --cpu and --threads name.
+ * Free with verify_contenders_free(), also after a failure, which has been printed. A device is
+ * asked for its facts in a child process, as a process that has talked to CUDA cannot have children
  * that do. */
 cli_exit verify_contenders_list(verify_contenders *list, const cli_args *args);
 void verify_contenders_free(verify_contenders *list);

@@ -9,7 +9,7 @@
 
 const char *verify_contender_name(const lab_contender *contender)
 {
-    return contender->kernel ? contender->kernel : "what heed plans";
+    return contender->kernel ? contender->kernel : "heed's plan";
 }
 
 const char *verify_contender_place(const lab_contender *contender)
@@ -288,7 +288,7 @@ static size_t room_for(const cli_args *args)
         kernels += cli_config_count(i) + 1;
     while (lab_cpu_feature(levels))
         levels++;
-    return (kernels + 1) * levels + 1; /* what heed plans, and a user's source */
+    return (kernels + 1) * levels + 1; /* heed's plan, and a user's source */
 }
 
 cli_exit verify_contenders_list(verify_contenders *list, const cli_args *args)

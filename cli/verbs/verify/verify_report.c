@@ -1,5 +1,5 @@
 /*
- * verify_report.c - what `heed verify` prints
+ * verify_report.c - the output of `heed verify`
  */
 #include <math.h>
 #include <string.h>
@@ -235,7 +235,7 @@ static cli_exit print_text(const verify_job *job)
 static void add_gate(cli_rows *rows, size_t gate, const verify_gate_tally *tally)
 {
     cli_row_text(rows, "gate", "gate", lab_gate_at(gate)->name);
-    cli_row_text(rows, "proves", "what it proves", lab_gate_at(gate)->proves);
+    cli_row_text(rows, "proves", "proves", lab_gate_at(gate)->proves);
     if (tally) {
         cli_row_count(rows, "passed", NULL, (int64_t)tally->passed);
         cli_row_count(rows, "failed", NULL, (int64_t)tally->failed);
@@ -278,10 +278,10 @@ cli_exit verify_report_list(const cli_args *args)
     for (size_t i = 0; lab_gate_at(i); i++)
         add_gate(&rows, i, NULL);
     json_t *gates = cli_rows_list(&rows);
-    cli_rows_rule(&rows, "inputs|what they are");
+    cli_rows_rule(&rows, "inputs|description");
     for (size_t i = 0; lab_inputs_at(i); i++) {
         cli_row_text(&rows, "inputs", "inputs", lab_inputs_at(i)->name);
-        cli_row_text(&rows, "summary", "what they are", lab_inputs_at(i)->summary);
+        cli_row_text(&rows, "summary", "description", lab_inputs_at(i)->summary);
         cli_row_end(&rows);
     }
     return rows.json ? cli_json_print(

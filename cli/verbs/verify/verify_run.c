@@ -57,7 +57,7 @@ typedef struct batch {
     lab_campaign_case *cases;
     size_t room;
     size_t count;
-    size_t problems; /* whose cases they are */
+    size_t problems; /* number of problems behind these cases */
     bool large;
 } batch;
 

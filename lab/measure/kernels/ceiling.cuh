@@ -12,14 +12,14 @@ typedef struct heed_ceiling_args {
     const void *from;
     void *to;         /* copies go here, and results that are `never` */
     float factors[2]; /* near 1 and 0: no compiler knows them */
-    unsigned never;   /* what no result is: so all are needed, and none is stored */
+    unsigned never;   /* no result has this value: all are needed, and none is stored */
 } heed_ceiling_args;
 
 #ifdef __CUDACC__
 #include "ptx.cuh"
 
-/* Two 16-bit elements of either sign between 1/2 and 1: what a product draws of power depends on
- * its operands, and zeros would be measured faster than any data are multiplied. */
+/* Two 16-bit elements of either sign between 1/2 and 1: the power that a product draws depends
+ * on its operands, and zeros would be measured faster than any data are multiplied. */
 HEED_DEVICE __attribute__((unused)) u32 operand(u32 seed)
 {
     u32 x = (seed + 1) * 2654435761u;

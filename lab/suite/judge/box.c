@@ -233,10 +233,10 @@ static size_t bytes_of(const heed_problem *p, int64_t heads, int64_t seq, int64_
 
 static void size_problem(lab_box *box, const heed_problem *p)
 {
-    box->count = 3;
-    box->sizes[0] = bytes_of(p, p->heads_q, p->seq_q, p->dim_qk);
-    box->sizes[1] = bytes_of(p, p->heads_kv, p->seq_k, p->dim_qk);
-    box->sizes[2] = bytes_of(p, p->heads_kv, p->seq_k, p->dim_v);
+    box->count = LAB_VECTORS;
+    box->sizes[LAB_Q] = bytes_of(p, p->heads_q, p->seq_q, p->dim_qk);
+    box->sizes[LAB_K] = bytes_of(p, p->heads_kv, p->seq_k, p->dim_qk);
+    box->sizes[LAB_V] = bytes_of(p, p->heads_kv, p->seq_k, p->dim_v);
     box->o_size = bytes_of(p, p->heads_q, p->seq_q, p->dim_v);
     box->lse_size = (size_t)(p->batch * p->heads_q * p->seq_q) * sizeof(float);
 }
@@ -350,7 +350,7 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
 static void give(lab_box *box, const lab_block *blocks)
 {
     size_t at = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < LAB_VECTORS; i++) {
         memcpy(box->inputs.map + at, blocks[i].region.data, box->sizes[i]);
         at += box->sizes[i];
     }
@@ -364,7 +364,7 @@ static void take(const lab_box *box, lab_stage *stage)
     if (stage->block[LAB_LSE].region.map)
         memcpy(stage->block[LAB_LSE].region.data, from + box->o_size, box->lse_size);
     from += box->o_size + box->lse_size;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < LAB_VECTORS; i++) {
         if (memcmp(stage->block[i].region.data, from, box->sizes[i]) != 0)
             memcpy(stage->block[i].region.data, from, box->sizes[i]);
         from += box->sizes[i];

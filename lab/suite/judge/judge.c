@@ -71,7 +71,7 @@ static void decide(judge *it, lab_judged judged, const char *format, ...)
     va_end(list);
 }
 
-/* Its process failed: what that came to. */
+/* The judgement after its process failed. */
 static void decide_failed(judge *it, const lab_trial_outcome *outcome)
 {
     bool ours = outcome->verdict == LAB_TRIAL_SYSTEM || outcome->verdict == LAB_TRIAL_UNPROTECTED ||

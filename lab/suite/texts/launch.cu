@@ -38,10 +38,10 @@ torch::Tensor heed_launch(torch::Tensor q, torch::Tensor k, torch::Tensor v)
     args.o_stride = heed_strides_of(o);
 @FILL@
     static const cudaError_t room =
-        cudaFuncSetAttribute(heed_attend, cudaFuncAttributeMaxDynamicSharedMemorySize, @SMEM@);
+        cudaFuncSetAttribute(@ENTRY@, cudaFuncAttributeMaxDynamicSharedMemorySize, @SMEM@);
     TORCH_CHECK(room == cudaSuccess, "shared memory: ", cudaGetErrorString(room));
-    heed_attend<<<@GRID@, @THREADS@, @SMEM@, c10::cuda::getCurrentCUDAStream()>>>(launched);
+    @ENTRY@<<<@GRID@, @THREADS@, @SMEM@, c10::cuda::getCurrentCUDAStream()>>>(launched);
     const cudaError_t error = cudaGetLastError();
-    TORCH_CHECK(error == cudaSuccess, "heed_attend: ", cudaGetErrorString(error));
+    TORCH_CHECK(error == cudaSuccess, "@ENTRY@: ", cudaGetErrorString(error));
     return o;
 }

@@ -1,4 +1,4 @@
-# @TASK@, with heed's library in the place of its attention: @SPEC@.
+# @TASK@, with heed's library in place of its attention: @SPEC@.
 # Products of float32 tensors: @PRODUCTS@.
 # KernelBench's check of sources asks for a kernel in the file, so it must be off for this one (check_kernel=False).
 import torch

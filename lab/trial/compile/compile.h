@@ -20,7 +20,7 @@ typedef struct lab_code {
     unsigned char *data; /* a shared object, or a cubin */
     size_t size;
     bool ptx;                /* of CUDA: PTX, for the driver to compile */
-    char log[LAB_LOG_SIZE];  /* what the compiler said, without paths */
+    char log[LAB_LOG_SIZE];  /* of the compiler, without paths */
     char compiler[PATH_MAX]; /* the program */
 } lab_code;
 

@@ -163,10 +163,9 @@ static bool write_text(const job *it, const char *path, const char *text)
  * compiler compares that of the old header with what it is here. */
 static bool write_interface(const job *it)
 {
-#define FIELD(type, name)                                                           \
-    {                                                                               \
-#type, #name, offsetof(type, name), sizeof(((type *)0)->name), sizeof(type) \
-    }
+/* clang-format off */
+#define FIELD(type, name) \
+    { #type, #name, offsetof(type, name), sizeof(((type *)0)->name), sizeof(type) }
     static const struct {
         const char *type, *field;
         size_t offset, size, whole;
@@ -202,6 +201,7 @@ static bool write_interface(const job *it)
         FIELD(heed_buffers, stream),
     };
 #undef FIELD
+    /* clang-format on */
     char text[8192];
     size_t length = (size_t)snprintf(text, sizeof text,
                                      "#include <stddef.h>\n#include \"heed.h\"\n");

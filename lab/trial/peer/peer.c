@@ -35,7 +35,7 @@ struct lab_peer {
     int out; /* of its stdout */
     int err; /* of its stderr; -1: it closed it */
     size_t line_length;
-    lab_inlet complaints; /* what it wrote to stderr */
+    lab_inlet complaints; /* its text on stderr */
     char line[LAB_PEER_LINE_SIZE];
     char stderr_text[LAB_PEER_STDERR_SIZE];
     char reason[LAB_PEER_REASON_SIZE];
@@ -130,7 +130,7 @@ static void write_stdin(lab_peer *peer, const char *text, size_t length, size_t 
     if (put >= 0)
         *sent += (size_t)put;
     else if (errno != EINTR && errno != EAGAIN)
-        *sent = length; /* nobody reads: what stdout says, or its end, will tell why */
+        *sent = length; /* nobody reads: stdout, or its end, will tell why */
 }
 
 /* Moves data in all three directions until there is a whole line, or the peer is no longer ready.
@@ -210,7 +210,7 @@ json_t *lab_peer_ask(lab_peer *peer, json_t *request, double seconds)
         if (peer->paused)
             kill(-peer->pid, SIGCONT);
         peer->paused = false;
-        text[length] = '\n'; /* in the place of the null */
+        text[length] = '\n'; /* in place of the null */
         converse(peer, text, length + 1, heed_clock_ns() + (int64_t)(seconds * 1e9));
     }
     free(text);

@@ -62,7 +62,7 @@ const char *lab_peer_reason(const lab_peer *peer);
 const char *lab_peer_stderr(const lab_peer *peer);
 
 /* lab_peer_tame() makes one line of @text, which a peer wrote, and nothing that a terminal would
- * obey: it puts blanks in the place of control characters. */
+ * obey: it puts blanks in place of control characters. */
 void lab_peer_tame(char *text);
 
 /* lab_peer_end() asks @peer to quit, kills it if it does not within two seconds, and frees it. NULL

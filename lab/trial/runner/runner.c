@@ -45,7 +45,7 @@ typedef struct runner {
     workspace_fn *workspace;
     bool takes_operands;
     unsigned modes;         /* of floating point, before any code of the candidate's ran */
-    lab_wire_orders opened; /* whose rooms are open; where tensors lie in them is told later */
+    lab_wire_orders opened; /* their rooms are open; where tensors lie in them is told later */
 } runner;
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static unsigned float_modes(void)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* x86 reports an address that is misaligned or impossible as a general protection fault, which has
- * no address: what stands in its place is 0. */
+ * no address: 0 stands in its place. */
 static bool has_no_address(int number, const siginfo_t *info)
 {
     return (number == SIGSEGV || number == SIGBUS) && info->si_code == SI_KERNEL;

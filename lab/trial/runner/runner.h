@@ -1,5 +1,5 @@
 /*
- * runner.h - what the files of the program heed_candidate share (runner.c)
+ * runner.h - declarations shared by the files of the program heed_candidate (runner.c)
  */
 #ifndef LAB_RUNNER_H
 #define LAB_RUNNER_H

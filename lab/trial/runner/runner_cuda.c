@@ -1,6 +1,6 @@
 /*
- * runner_cuda.c - the program heed_candidate_cuda: what is done with a CUDA candidate in a process
- * of its own (wire.h)
+ * runner_cuda.c - the program heed_candidate_cuda: a CUDA candidate in a process of its own
+ * (wire.h)
  *
  *     heed_candidate_cuda compile ARCH REGISTERS [NAME=VALUE...]   source on descriptor 3; code
  * goes to 4, what the compiler said to 5 heed_candidate_cuda probe DEVICE is the device well?
@@ -194,7 +194,7 @@ static void probe(const char *device)
         values[i] = (float)i / 8 - 4;
     memset(o, 0xff, sizeof o);
     runner_must(heed_problem_parse(&problem, "b1 h1 s1 d64 f32"));
-    runner_must(heed_plan_create_named(&plan, context, &problem, "fwd_any_sm80_naive"));
+    runner_must(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE));
     runner_must(heed_device_allocate(context, sizeof values, &tensor));
     runner_must(heed_device_allocate(context, sizeof o, &result));
     runner_must(heed_device_upload(context, tensor, values, sizeof values));

@@ -1,5 +1,5 @@
 /*
- * runner_cuda.h - what the files of the program heed_candidate_cuda share (runner_cuda.c)
+ * runner_cuda.h - declarations shared by the files of heed_candidate_cuda (runner_cuda.c)
  */
 #ifndef LAB_RUNNER_CUDA_H
 #define LAB_RUNNER_CUDA_H

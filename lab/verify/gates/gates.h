@@ -1,5 +1,5 @@
 /*
- * gates.h - what a kernel must pass
+ * gates.h - the gates that a kernel must pass
  *
  * A gate looks at the runs of a check, or makes runs of its own on variations of the problem, and
  * says in one line what it found.

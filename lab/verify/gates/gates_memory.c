@@ -58,7 +58,8 @@ static bool lse_holds_poison(const lab_check *check, int r, int64_t row)
     return bits == lab_poison(check->seed, r ? -1 : 1, true, HEED_F32, row);
 }
 
-/* The poison of the two runs differs everywhere: what holds it in both was not written. */
+/* The poison of the two runs differs everywhere: an element that holds it in both was not written.
+ */
 void lab_gate_written(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;

@@ -82,7 +82,7 @@ static void say(sentence *to, const char *format, ...)
         to->length += (size_t)length;
 }
 
-/* Says @text with @value in the place of s. */
+/* Says @text with @value in place of s. */
 static void say_with(sentence *to, const char *text, const char *value)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";

@@ -1,5 +1,5 @@
 /*
- * attend.cu - a plain kernel with one mistake, or none: what the gates are tried on where kernels
+ * attend.cu - a plain kernel with one mistake, or none: the subject of the gates where kernels
  * are CUDA
  *
  * A block works on HEED_W rows, a warp on each, and goes through the keys 32 at a time: all threads

@@ -1,5 +1,5 @@
 /*
- * cheats.c - kernels that only look as if they worked: what a kernel can do that is timed by being
+ * cheats.c - kernels that only look as if they worked: tricks of a kernel that is timed by being
  * called again and again, and remembers
  *
  * Each call sees the addresses that it gets, what lies there, and what it kept of earlier calls.

@@ -194,7 +194,7 @@ static void late_values(mutant_row *r)
     }
 }
 
-/* Where V is a part of K: its last columns in the place of the first, */
+/* Where V is a part of K: its last columns in place of the first, */
 static void last_columns(mutant_row *r)
 {
     int64_t shift = r->problem->dim_qk - r->problem->dim_v;

@@ -1,5 +1,5 @@
 /*
- * memory.c - wrong kernels: what they read and write, and where
+ * memory.c - wrong kernels: mistakes in reads and writes
  */
 #include <fenv.h>
 #include <unistd.h>

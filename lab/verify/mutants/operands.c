@@ -456,7 +456,7 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "shown=bytes:h", .inputs = "normal", .gate = "error" },
     { .name = "visible-left-out", .does = "leaves the expression of hidden keys out", .behaviour.run = visible_left_out,
       .spec = SPEC "visible=(q+k)%7!=3", .inputs = "normal", .gate = "error" },
-    { .name = "tile-by-its-ends", .does = "passes by tiles whose first and last key are hidden", .behaviour.row = tile_by_its_ends,
+    { .name = "tile-by-its-ends", .does = "skips tiles whose first and last key are hidden", .behaviour.row = tile_by_its_ends,
       .spec = SPEC "visible=(q+k)%5!=0", .inputs = "normal", .gate = "error" },
     { .name = "reversed-bits", .does = "reads the bits of a word from the highest on", .behaviour.row = reversed_bits,
       .spec = SPEC "shown=bits", .inputs = "normal", .gate = "error" },

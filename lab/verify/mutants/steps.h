@@ -26,7 +26,7 @@ struct mutant_row {
     int64_t first;            /* key that it sees; keys are counted from it, */
     int64_t keys;             /* up to and without this one */
     bool sinkless;            /* the sink counts elsewhere */
-    const lab_logits *logits; /* what becomes of a logit */
+    const lab_logits *logits; /* the operations on a logit */
     float *s;                 /* [keys + MUTANT_PADDING]: logits, then weights */
     float o[HEED_DIM_MAX];
     float lse;

@@ -18,7 +18,7 @@
 #include "lab/verify/check.h"
 
 typedef struct mutant_row mutant_row;       /* a row at work: see steps.h */
-typedef struct mutant_memory mutant_memory; /* what a kernel remembers of earlier calls */
+typedef struct mutant_memory mutant_memory; /* a kernel's memory of earlier calls */
 
 typedef void mutant_row_fn(mutant_row *row);
 typedef void mutant_run_fn(const heed_problem *problem, const heed_buffers *buffers);
@@ -38,7 +38,7 @@ typedef struct lab_behaviour {
 /* A wrong kernel. */
 typedef struct lab_mutant {
     const char *name; /* one word */
-    const char *does; /* what is wrong with it */
+    const char *does; /* its mistake */
     lab_behaviour behaviour;
     const char *spec;
     const char *inputs;
@@ -90,10 +90,10 @@ extern const lab_mutant lab_mutants_operands[]; /* operands, softcap, expression
 extern const lab_mutant lab_mutants_append[];   /* new keys and values */
 extern const lab_mutant lab_mutants_prefix[];   /* keys that batch elements have in common */
 extern const lab_mutant lab_mutants_output[];   /* the weighted sum, and what is stored of it */
-extern const lab_mutant lab_mutants_memory[];   /* what is read and written, and where */
+extern const lab_mutant lab_mutants_memory[];   /* reads and writes, and their places */
 extern const lab_mutant lab_mutants_rows[];     /* some rows among many; problems among many */
-extern const lab_mutant lab_mutants_values[];   /* what normal values do not show */
-extern const lab_mutant lab_mutants_cheats[];   /* what only looks like work */
+extern const lab_mutant lab_mutants_values[];   /* mistakes that normal values do not show */
+extern const lab_mutant lab_mutants_cheats[];   /* kernels that only look as if they worked */
 extern const lab_control lab_controls[];
 
 #endif /* LAB_SUITE_H */

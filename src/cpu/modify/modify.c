@@ -18,7 +18,7 @@ typedef struct lowering {
     bool is_spread[HEED_STEPS_MAX];
     int free[HEED_STEPS_MAX]; /* offsets of places for a whole patch that nothing needs any more */
     int free_count;
-    heed_spot origin; /* what is kept for all steps: the first row, */
+    heed_spot origin; /* kept for all steps: the first row, */
     heed_spot all;    /* true, */
     heed_spot hidden; /* and the logit of hidden keys */
 } lowering;
@@ -384,8 +384,7 @@ int32_t heed_modify_element(const heed_load *source, const void *data, int64_t r
         return at[row + index] ? -1 : 0;
     case HEED_DATA_F16:
     case HEED_DATA_BF16:
-        heed_load_row(&real, at + (row + index) * size, 1,
-                      source->type == HEED_DATA_F16 ? HEED_F16 : HEED_BF16);
+        heed_load_row(&real, at + (row + index) * size, 1, heed_data_type(source->type));
         memcpy(&whole, &real, sizeof whole);
         return whole;
     default:

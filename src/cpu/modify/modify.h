@@ -1,6 +1,6 @@
 /*
- * modify.h - programs of logits (src/problem/program.h) over vectors: what modify.c, the kernels
- * and the instantiations of modify_template.h share
+ * modify.h - programs of logits (src/problem/program.h) over vectors: shared by modify.c, the
+ * kernels and the instantiations of modify_template.h
  *
  * A kernel hands over a patch of logits, [outer][inner] vectors, and gets it back changed. The
  * steps of the program that do not depend on the key are computed once for each row, and kept; the
@@ -114,7 +114,7 @@ typedef struct heed_patch {
     float *scratch;    /* need.patch floats */
     int64_t key;       /* the first one */
     int64_t keys;
-    heed_shows shows; /* what see() found */
+    heed_shows shows; /* the result of see() */
 } heed_patch;
 
 /* The rows that a patch is of: those of one strip, as many as the grid has lanes, or one. Row r is

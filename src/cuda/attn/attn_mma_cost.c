@@ -16,12 +16,11 @@
 #define LOAD_INSTRUCTIONS 4
 #define STEP_INSTRUCTIONS 60
 #define PAGE_INSTRUCTIONS 12  /* for a row that lies in a page */
-#define SHARE_INSTRUCTIONS 50 /* to exchange maxima and weights, */
-#define SHARE_CLOCKS 150      /* and to wait for those of others */
-#define COMBINE_LONG 256    /* columns of a row, beyond which parts are merged by a launch apart: */
-#define COMBINE_LAUNCH 2e-6 /* seconds to start it, */
-#define COMBINE_BLOCKS 8    /* of its blocks, one for each row, run on a multiprocessor, */
-#define COMBINE_PARTS 16    /* which wait for so many parts at a time */
+#define SHARE_INSTRUCTIONS 50 /* to exchange maxima and weights */
+
+/* As combine.cuh has them. */
+#define COMBINE_LONG 256 /* columns of a row, beyond which a launch apart merges its parts, */
+#define COMBINE_PARTS 16 /* and so many at a time are on their way to a block of it */
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
 typedef struct step_cost {
@@ -74,7 +73,8 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     double exps = costs->exp_clocks * scores * (1 + needs.exponentials);
     busy = busy < exps ? exps : busy;
     double latency = costs->chain_clocks * qk16 + costs->key_clocks * keys +
-                     (parts > 1 ? SHARE_CLOCKS : 0) + (problem->page > 0 ? costs->page_clocks : 0);
+                     (parts > 1 ? costs->share_clocks : 0) +
+                     (problem->page > 0 ? costs->page_clocks : 0);
     return (step_cost){ .own = busy + latency / v[STEP_ORDER] + costs->spill_clocks * spilled,
                         .busy = busy };
 }
@@ -154,10 +154,10 @@ double heed_cuda_merge_apart_seconds(const heed_problem *problem, const heed_gpu
         return 0;
     const heed_mma_costs *costs = gpu->costs->mma;
     int64_t rows = problem->batch * problem->heads_q * problem->seq_q;
-    int64_t turns = heed_div_up(rows, (int64_t)COMBINE_BLOCKS * gpu->multiprocessors);
+    int64_t turns = heed_div_up(rows, (int64_t)costs->merge_blocks * gpu->multiprocessors);
     double waiting = costs->batch * (double)(turns * heed_div_up(splits, COMBINE_PARTS));
     double moving = moving_seconds(problem, gpu, splits);
-    return COMBINE_LAUNCH + (waiting > moving ? waiting : moving);
+    return costs->merge_launch + (waiting > moving ? waiting : moving);
 }
 
 /* Time of the last block of @rows rows to merge what was split, and of all blocks, which come in
@@ -232,7 +232,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = costs->launch - (heed_gpu_overlaps(gpu) ? costs->overlap : 0);
     if (heed_mma_spreads(problem, v))
-        seconds = seconds * (1 + 0.4 / (v[SPLITS] * v[SPLITS])) +
+        seconds = seconds * (1 + costs->spread_uneven / (v[SPLITS] * v[SPLITS])) +
                   costs->spread * blocks / gpu->multiprocessors;
     else
         seconds *= heed_cuda_unequal(problem, blocks / slots);

@@ -18,7 +18,7 @@ enum {
     STEP_ORDER, /* 1: the maxima of each tile first; 2: the scores of the next tile along with the
                    values of this one; 3: as 1, but new maxima only where old ones will not do */
     TURNS,      /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
-    OWN_TILES,  /* 2: row groups pass by the tiles that their rows do not see */
+    OWN_TILES,  /* 2: row groups skip the tiles that their rows do not see */
     SCHEDULE,   /* 2: as many blocks as multiprocessors, which take items in turn; 3: two blocks fit
                    on one; 4: and two share an item */
     KNOBS

@@ -1,5 +1,5 @@
 /*
- * pair.c - what the kernels of kernels/pair/ share on the host
+ * pair.c - the host half shared by the kernels of kernels/pair/
  */
 #include "pair.h"
 

@@ -1,6 +1,6 @@
 /*
- * pair.h - what the kernels of kernels/pair/ share on the host: blocks of two warpgroups that compute,
- * which have the same 64 rows
+ * pair.h - the host half shared by the kernels of kernels/pair/: blocks of two consumer warpgroups
+ * that have the same 64 rows
  */
 #ifndef HEED_CUDA_PAIR_H
 #define HEED_CUDA_PAIR_H

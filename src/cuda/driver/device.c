@@ -287,6 +287,14 @@ heed_status heed_cuda_ignore_captures(heed_cuda *cuda)
     return status;
 }
 
+heed_status heed_cuda_is_captured(heed_cuda *cuda, void *stream, bool *captured)
+{
+    int state = 0;
+    int result = cuda->driver->capture_state(stream, &state);
+    *captured = state != 0;
+    return heed_cuda_result(cuda, result, "asking whether a stream is captured");
+}
+
 heed_status heed_cuda_allow_window(heed_cuda *cuda)
 {
     heed_status status = heed_cuda_enter(cuda);

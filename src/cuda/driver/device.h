@@ -63,6 +63,10 @@ heed_status heed_cuda_start(heed_cuda *cuda, const heed_cuda_launch *launch, voi
  * while other threads capture streams, in whichever mode. It must not capture one itself. */
 heed_status heed_cuda_ignore_captures(heed_cuda *cuda);
 
+/* heed_cuda_is_captured() writes to *@captured whether @stream, the caller's, is being captured. To
+ * be called between enter and leave. */
+heed_status heed_cuda_is_captured(heed_cuda *cuda, void *stream, bool *captured);
+
 /* heed_cuda_allow_window() lets launches with a window keep as much of it in the L2 as the device
  * can set aside. It is a setting of the whole context, left as it is once made. */
 heed_status heed_cuda_allow_window(heed_cuda *cuda);

@@ -67,6 +67,7 @@ static const struct {
     { "cuThreadExchangeStreamCaptureMode", 10010, offsetof(heed_driver, capture_exchange) },
     { "cuStreamBeginCapture", 10010, offsetof(heed_driver, capture_begin) },
     { "cuStreamEndCapture", 10000, offsetof(heed_driver, capture_end) },
+    { "cuStreamIsCapturing", 10000, offsetof(heed_driver, capture_state) },
     { "cuGraphDestroy", 10000, offsetof(heed_driver, graph_destroy) },
     { "cuGraphInstantiateWithFlags", 11040, offsetof(heed_driver, graph_instantiate) },
     { "cuGraphUpload", 11010, offsetof(heed_driver, graph_upload) },

@@ -97,7 +97,7 @@ enum {
     CU_MAP_SWIZZLE_64 = 2,
     CU_MAP_SWIZZLE_128 = 3,
     CU_MAP_L2_256 = 3, /* bytes that the L2 fetches at a time */
-    CU_MAP_ZEROS = 0   /* what elements out of bounds are read as */
+    CU_MAP_ZEROS = 0   /* the value of elements out of bounds */
 };
 
 typedef struct cu_window {
@@ -208,6 +208,7 @@ typedef struct heed_driver {
     int (*capture_exchange)(int *mode); /* the calling thread's, for the one that it had */
     int (*capture_begin)(cu_stream *stream, int mode);
     int (*capture_end)(cu_stream *stream, cu_graph **graph);
+    int (*capture_state)(cu_stream *stream, int *state); /* 0: it is not captured */
     int (*graph_destroy)(cu_graph *graph);
     int (*graph_instantiate)(cu_graph_exec **exec, cu_graph *graph, unsigned long long flags);
     int (*graph_upload)(cu_graph_exec *exec, cu_stream *stream);

@@ -1,5 +1,5 @@
 /*
- * handle.h - what is behind a heed_cuda, for the files that make up device.h
+ * handle.h - the struct behind a heed_cuda, for the files that make up device.h
  */
 #ifndef HEED_CUDA_HANDLE_H
 #define HEED_CUDA_HANDLE_H

@@ -104,7 +104,7 @@ heed_status heed_cuda_wait(heed_cuda *cuda)
 /* A range of addresses: a wall, the room that memory is mapped to, a wall. */
 typedef struct walled {
     cu_allocation allocation;
-    size_t wall; /* what memory is mapped in units of */
+    size_t wall; /* the unit in which memory is mapped */
     size_t room;
     cu_address address; /* of the lower wall */
 } walled;

@@ -49,7 +49,7 @@ typedef struct heed_nvrtc {
     int supported[HEED_NVRTC_ARCHS_MAX]; /* 10 * major + minor each, ascending */
 } heed_nvrtc;
 
-/* One place that was looked at: what there was, or why it did not do. */
+/* One place that was looked at: the library found there, or why it did not do. */
 typedef struct heed_nvrtc_try {
     const char *place;
     char path[256]; /* the file, or the pattern that no file matched */

@@ -1,5 +1,5 @@
 /*
- * observe.c - what a launch takes of the device, and when calls run on it
+ * observe.c - blocks per multiprocessor of a launch, and a timeline of calls
  */
 #include <stdlib.h>
 

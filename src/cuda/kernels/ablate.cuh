@@ -1,5 +1,5 @@
 /*
- * ablate.cuh - what a kernel can be built with on purpose, to see what it costs
+ * ablate.cuh - the ways to degrade a kernel on purpose, to see the cost of its parts
  *
  * A build with HEED_ABLATE set to one of these numbers is worse in that one way, or leaves that one
  * thing out, and is otherwise the same; without, its machine code is as if none of this were here.

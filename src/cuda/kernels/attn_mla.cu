@@ -12,7 +12,7 @@
  * Compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V).
  *
- * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier masked delay
  *

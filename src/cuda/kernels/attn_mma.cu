@@ -30,7 +30,7 @@
  *     HEED_ACC16          1: products are summed in float16, those with V within a tile; needs
  *                         HEED_STEP_ORDER 1
  *
- * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products divergent extra-barrier strided unswizzled no-staging no-overlap
  *     @ablate over-unrolled masked no-loads delay
@@ -313,7 +313,7 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
 {
     walk w;
     state st;
-    if (FOUND_LATE) /* what is read says where */
+    if (FOUND_LATE) /* the place depends on data that are read */
         ptx_griddepcontrol_wait();
     locate(&w, args);
     if (!FOUND_LATE)

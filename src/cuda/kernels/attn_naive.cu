@@ -8,7 +8,7 @@
  *
  * Compile-time parameters: HEED_TYPE (0 float32, 1 float16, 2 bfloat16), HEED_MASKED, HEED_DIM_QK,
  * HEED_DIM_V. Columns and rows are as in args.cuh; a block has HEED_W warps. Beside them
- * HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ * HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products divergent extra-barrier strided over-unrolled no-loads tiny-blocks
  *     @ablate delay

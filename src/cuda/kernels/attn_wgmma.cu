@@ -39,7 +39,7 @@
  *                                               4: the same, and the two blocks of a cluster share
  *                                               the keys of each item
  *
- * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier strided unswizzled no-overlap
  *     @ablate over-unrolled masked delay

@@ -14,7 +14,7 @@
  *                                          makes all weights anew; 512: there is one tile, whose
  *                                          weights stay in shared memory for all slices
  *
- * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier masked delay
  *
@@ -46,7 +46,9 @@ HEED_DEVICE void compute(const heed_cuda_args *args)
     load_q(args, &w.at);
     if (WHOLE)
         begin_whole(&w, &st);
-    float bad[2] = { 0.0f, 0.0f }, sum[2] = { st.sum[0][0], st.sum[0][1] };
+    float bad[2] = { 0.0f, 0.0f }, sum[2];
+    sum[0] = WHOLE ? st.sum[0][0] : 0.0f;
+    sum[1] = WHOLE ? st.sum[0][1] : 0.0f;
     HEED_NO_UNROLL
     for (u32 slice = 0; slice < SLICES; slice++) {
         if (WHOLE)

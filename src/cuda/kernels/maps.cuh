@@ -1,12 +1,12 @@
 /*
- * maps.cuh - what a kernel that copies with the tensor memory accelerator is told; included by host
+ * maps.cuh - arguments of a kernel that copies with the tensor memory accelerator; included by host
  * and device code alike
  *
  * A map describes a tensor to the accelerator: four dimensions, which are column, head, row of the
  * sequence and batch, and the box that one copy moves. Boxes are 64 columns wide, 128 bytes, and
  * lie in shared memory swizzled (128-byte mode), rows of heads within those of the sequence;
- * columns and rows that are not there read as zeros and are not written. Builds that are worse on
- * purpose have narrower boxes (wgmma/sizes.cuh).
+ * columns and rows that are not there read as zeros and are not written. Ablations have narrower
+ * boxes (wgmma/sizes.cuh).
  */
 #ifndef HEED_MAPS_CUH
 #define HEED_MAPS_CUH

@@ -7,9 +7,9 @@
 #include "ablate.cuh"
 #include "types.cuh"
 
-/* Tiles lie in shared memory as panels of 64 columns, 128 bytes, one after another, swizzled; in
- * builds that are worse on purpose as panels of 16 columns, or of 8, which nothing swizzles, and so
- * rows of tensors are loaded in pieces of 32 or 16 bytes. */
+/* Tiles lie in shared memory as panels of 64 columns, 128 bytes, one after another, swizzled. In
+ * degraded builds they are panels of 16 columns, or of 8, which are not swizzled, and so rows of
+ * tensors are loaded in pieces of 32 or 16 bytes. */
 #if HEED_ABLATE == ABLATE_STRIDED
 #define PANEL_COLUMNS 16
 #elif HEED_ABLATE == ABLATE_UNSWIZZLED

@@ -9,10 +9,10 @@
  *
  * This is all that attn_naive.cu does. Faster kernels do so with rows that they give up. Their
  * weights are 2^(score * scale - maximum), with a maximum that is itself a product, rounded: at
- * 2^24 by up to 1, at 2^31 by 128, which makes the weights infinite or zero. So whoever has the sum
- * of a row in the end makes it anew if its maximum is that large, or if the sum is zero, which it
- * is if all logits are far below zero, or NaN. So rows with NaN in their tensors are made twice,
- * for the same result, and rows that see no key at no cost.
+ * 2^24 by up to 1, at 2^31 by 128, which makes the weights infinite or zero. So the end of
+ * a kernel makes a row anew if its maximum is that large, or if its sum is zero, which it is if all
+ * logits are far below zero, or NaN. So rows with NaN in their tensors are made twice, for the same
+ * result, and rows that see no key at no cost.
  */
 #ifndef HEED_PLAIN_CUH
 #define HEED_PLAIN_CUH

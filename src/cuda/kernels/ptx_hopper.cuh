@@ -60,7 +60,7 @@ HEED_DEVICE void ptx_mbarrier_wait(u32 barrier, u32 parity)
         : "memory");
 }
 
-/* fence.proxy.async: what the thread has stored in shared memory is there for copies and wgmma. */
+/* fence.proxy.async: copies and wgmma see the thread's earlier stores to shared memory. */
 HEED_DEVICE void ptx_fence_async(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -240,7 +240,7 @@ HEED_DEVICE void ptx_wgmma_wait(int n)
         asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
 }
 
-/* No instruction: what is read of the @count registers @d from here on is what is there now. */
+/* No instruction: reads of the @count registers @d from here on are of their value now. */
 HEED_DEVICE void ptx_wgmma_done(float *d, int count)
 {
     HEED_UNROLL
@@ -256,7 +256,7 @@ HEED_DEVICE void ptx_wgmma_done_a(u32 *a, int count)
         asm volatile("" : "+r"(a[i])::"memory");
 }
 
-/* Registers by eights: what the text of an instruction calls them, and the operands. */
+/* Registers by eights: their names in the text of an instruction, and the operands. */
 
 #define WGMMA_0 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define WGMMA_8 "%8, %9, %10, %11, %12, %13, %14, %15"

@@ -104,7 +104,7 @@ HEED_DEVICE void ptx_st_shared_f32(u32 smem, float x)
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(smem), "f"(x) : "memory");
 }
 
-/* red.shared.min.u32: what is there becomes the lesser of it and @x, atomically. */
+/* red.shared.min.u32: the value there becomes the lesser of it and @x, atomically. */
 HEED_DEVICE void ptx_min_shared_u32(u32 smem, u32 x)
 {
     asm volatile("red.shared.min.u32 [%0], %1;" ::"r"(smem), "r"(x) : "memory");
@@ -207,7 +207,7 @@ HEED_DEVICE u32 ptx_ld_operand_4(const void *p)
     return r;
 }
 
-/* The same where they are written: what they read is on its way before what follows. */
+/* The same where they are written: their loads start before the code that follows. */
 HEED_DEVICE u32 ptx_ld_ahead_2(const void *p)
 {
     u16 r;
@@ -286,8 +286,8 @@ HEED_DEVICE void ptx_st_global_f32(void *p, float x)
     asm volatile("st.global.f32 [%0], %1;" ::"l"(p), "f"(x) : "memory");
 }
 
-/* atom.acq_rel.gpu.global.inc.u32: what is at @p, which becomes one more, or 0 where it was @limit
- * or more. Writes before it, and those that a barrier put before it, are seen after a later one at
+/* atom.acq_rel.gpu.global.inc.u32: the value at @p, which becomes one more, or 0 where it was
+ * @limit or more. Writes before it, and those that a barrier put before it, are seen after a later one at
  * the same place, by any block. */
 HEED_DEVICE u32 ptx_inc_global_u32(void *p, u32 limit)
 {

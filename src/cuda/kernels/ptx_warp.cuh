@@ -1,5 +1,5 @@
 /*
- * ptx_warp.cuh - what the lanes of a warp do together: instructions as in ptx.cuh
+ * ptx_warp.cuh - instructions that the lanes of a warp execute together, as in ptx.cuh
  *
  * Fragments of mma.m16n8k16, with g = lane / 4 and t = lane % 4; each register holds two adjacent
  * 16-bit elements, the lower column (for b: row) in the lower half:

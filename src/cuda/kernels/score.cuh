@@ -1,5 +1,5 @@
 /*
- * score.cuh - what changes logits, hides keys and adds sinks
+ * score.cuh - changed logits, hidden keys and sinks
  *
  * A problem's operands and expressions are a list of steps (src/problem/program.h), which
  * src/cuda/score/score_print.c prints as C: that is program.cuh, of which every such kernel gets its own. It has

@@ -39,7 +39,7 @@ HEED_DEVICE u32 *list_of(const heed_cuda_args *args, u32 head, u32 block)
 /* A list as the blocks that go through it find it. */
 typedef struct listed_tiles {
     const u32 *list;
-    u32 end; /* what the number of a tile that is seen as a whole is taken off */
+    u32 end; /* the number of a full tile is subtracted from it */
 } listed_tiles;
 
 /* Reads how many tiles there are, and how many of them need a mask. */

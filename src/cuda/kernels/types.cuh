@@ -1,5 +1,5 @@
 /*
- * types.cuh - what device code takes from its compiler: integer types and attributes
+ * types.cuh - integer types and attributes that device code takes from its compiler
  *
  * Device code is written in the common subset of C17 and C++, so that NVRTC compiles it for a GPU
  * and a C compiler for the emulator of tests/emulator. NVRTC has no <stdint.h>, hence the types.

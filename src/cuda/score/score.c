@@ -1,5 +1,5 @@
 /*
- * score.c - what kernels need for changed logits, and the arguments that they get
+ * score.c - the needs of kernels with changed logits, and the arguments that they get
  */
 #include "score_parts.h"
 

@@ -1,5 +1,5 @@
 /*
- * score.h - what changes logits, hides keys and adds sinks, as CUDA kernels are told of it
+ * score.h - changed logits, hidden keys and sinks in the form for CUDA kernels
  *
  * The steps of a problem (program.h) become program.cuh, a header that a kernel for such a problem
  * is compiled with; kernels/score.cuh says what is in it. Sizes, strides and addresses are not:

@@ -1,5 +1,5 @@
 /*
- * score_parts.h - what score.c and score_*.c share
+ * score_parts.h - declarations shared by score.c and score_*.c
  */
 #ifndef HEED_CUDA_SCORE_PARTS_H
 #define HEED_CUDA_SCORE_PARTS_H

@@ -268,7 +268,7 @@ static void print_core(const heed_score *p, bool done[HEED_STEPS_MAX])
     PRINT(p, p->capped ? "));\n" : ";\n");
 }
 
-/* The part of a far rising term that the base has not: what the key's offset adds. */
+/* The part of a far rising term that the base has not: the share of the key's offset. */
 static void print_far(const heed_score *p, const heed_score_term *it, const heed_score_factors *f)
 {
     int rise = (int)f->number.rise * (f->number.sign < 0 ? -1 : 1);

@@ -1,5 +1,5 @@
 /*
- * test_error.c - what the laboratory tells: errors about files, whose names and texts anybody may
+ * test_error.c - words of the laboratory: errors about files, whose names and texts anybody may
  * have written, and messages and progress on their way to a caller; and arrays that grow
  */
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * test_planner.c - what the laboratory asks of the library's planner
+ * test_planner.c - questions of the laboratory to the library's planner
  */
 #include <setjmp.h>
 #include <stdarg.h>

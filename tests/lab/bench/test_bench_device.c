@@ -1,6 +1,6 @@
 /*
- * test_bench_device.c - what `heed bench` does with the memory of a device, and what it believes of
- * one, on a CUDA device that is not there
+ * test_bench_device.c - `heed bench` on a fake CUDA device: its use of the memory, and the clocks
+ * that it believes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * test_bench_process_hard.c - what is put into timed calls changes their answer, and no honest
+ * test_bench_process_hard.c - hard values in timed calls change their answer, and no honest
  * kernel's verdict
  */
 #include <math.h>

@@ -1,5 +1,5 @@
 /*
- * test_final.c - what searches on a board came to, and how far kernels are from their limits
+ * test_final.c - the results of searches on a board, and how far kernels are from their limits
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * test_cubin.c - what a compiled kernel takes, as its file has it and as the assembler says
+ * test_cubin.c - the resource usage of a compiled kernel, by its file and by the assembler
  */
 #include <setjmp.h>
 #include <stdarg.h>

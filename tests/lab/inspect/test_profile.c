@@ -1,5 +1,5 @@
 /*
- * test_profile.c - what ncu is asked for, its answer read, and the gates
+ * test_profile.c - the metrics that ncu is asked for, its answer, and the gates
  *
  * The recordings in data/ncu are of an H200, trimmed to the columns that heed knows and a few that
  * it does not.
@@ -151,7 +151,7 @@ static const struct {
       HEED_ERR_CORRUPT, "'1234,567' is a number of another locale", 0, 0, 0 },
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9,0\",\"1.234\",\"72,11\"\n",
       HEED_ERR_CORRUPT, "'9,0' is a number of another locale", 0, 0, 0 },
-    /* what cannot have been counted */
+    /* values that cannot have been counted */
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"-1\",\"1e300\"\n", HEED_OK, "", 1,
       NAN, NAN },
     { "\"no\",\"table\"\n", HEED_ERR_CORRUPT, "no table of ncu's", 0, 0, 0 },
@@ -262,7 +262,7 @@ static void test_wish(void **state)
         lab_profile_wish_drop(&wish, "Failed to find metric regex:^sm__instruction_throughput$"));
     assert_false(asks(&wish, "sm__instruction_throughput.avg.pct_of_peak_sustained_elapsed"));
     assert_false(lab_profile_wish_drop(&wish, "Failed to find metric sm__instruction_throughput"));
-    /* what begins like it is another one */
+    /* a name that begins like it is another one */
     assert_false(lab_profile_wish_drop(&wish, "Failed to find metric launch__grid_size_of"));
     assert_true(asks(&wish, "launch__grid_size"));
     assert_true(lab_profile_wish_drop(&wish, "Failed to find metric launch__grid_size"));

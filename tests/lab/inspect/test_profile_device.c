@@ -1,5 +1,5 @@
 /*
- * test_profile_device.c - what a launch takes of a device, and a timeline of calls (fake_cuda.h)
+ * test_profile_device.c - the resources of a launch, and a timeline of calls (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void test_timeline(void **state)
     scene_end(&s);
 }
 
-/* Work that fails, and every call of the driver's: what was made is given back (scene_check()). */
+/* Work that fails, and every call of the driver's: all objects are given back (scene_check()). */
 static void test_failures(void **state)
 {
     heed_call_times times[CALLS];

@@ -114,7 +114,7 @@ static void test_what_binds(void **state)
                      lab_roof_name(f.hot_binds));
         assert_true(f.hot <= f.cold);
     }
-    /* what is not known is left out; and where nothing is, there is no floor */
+    /* an unknown ceiling is left out; and where all are unknown, there is no floor */
     lab_ceilings some = { .memory = 1e9 };
     lab_floor f = floor_of("b1 h1 s64 d16 f16", &some);
     assert_int_equal(f.cold_binds, LAB_ROOF_MEMORY);

@@ -167,7 +167,7 @@ static void test_little_work_is_no_main_loop(void **state)
 
 /* Warps that fetch, and warps that multiply: the fetching loop has a turn for each value of a
  * register, which is none of its own. */
-/* A product of a warpgroup is as much work as dozens of a warp's: what is in a loop of those,
+/* A product of a warpgroup is as much work as dozens of a warp's: other code in a loop of those,
  * inside or beside it, is not where the work is. */
 static void test_products_of_warpgroups_are_the_work(void **state)
 {

@@ -56,7 +56,7 @@ static void test_banks_of_known_addresses(void **state)
 
 static void test_banks_of_unknown_addresses(void **state)
 {
-    /* what comes out of memory, what some lanes do, blocks in two dimensions, functions */
+    /* loaded addresses, predicated instructions, blocks in two dimensions, functions */
     assert_ways(TID "SHF.L.U32 R1, R0, 0x7, RZ\nLDG.E R1, [R2.64]\nLDS R2, [R1]\n", 0);
     assert_ways(TID "SHF.L.U32 R1, R0, 0x7, RZ\n@P0 LDS R2, [R1]\n", 0);
     assert_ways(TID "S2R R5, SR_TID.Y\nSHF.L.U32 R1, R0, 0x7, RZ\nLDS R2, [R1]\n", 0);

@@ -56,8 +56,8 @@ static void expect(lab_axis axis, const lab_scale_point points[POINTS], lab_scal
                  lab_scale_cause_name(cause), it.time, it.work, it.room, it.waves, text);
 }
 
-/* Kernels that share their work out, on devices that are idle, half full and full at first; whose
- * launch costs more than the work; and on a CPU. */
+/* Kernels that share their work out, on devices that are idle, half full and full at first; with a
+ * launch that costs more than the work; and on a CPU. */
 static void test_fine(void **state)
 {
     static const int64_t blocks[] = { 1, 8, 64, 131, 132, 133, 200, 1000 };
@@ -152,7 +152,7 @@ static void test_config(void **state)
     make_points(points, 1e9, 1e6, 0, 1);
     points[3].seconds *= 2;
     points[3].kernel = "k__m128";
-    expect(LAB_AXIS_HEADS, points, LAB_SCALE_CONFIG, "k__m128 in the place of k__m64");
+    expect(LAB_AXIS_HEADS, points, LAB_SCALE_CONFIG, "k__m128 instead of k__m64");
     points[3].kernel = points[0].kernel;
     expect(LAB_AXIS_HEADS, points, LAB_SCALE_UNKNOWN, "heads may be treated one after another");
     expect(LAB_AXIS_LENGTH, points, LAB_SCALE_UNKNOWN, "read again");

@@ -316,7 +316,7 @@ static void looks_while_it_grows(void **state)
     assert_int_equal(c.verdict, LAB_FASTER);
     assert_int_equal(c.stop, LAB_STOP_CLEAR);
     assert_in_range(c.pairs, due[1], due[2]);
-    series.pairs = 80; /* what came later does not change it */
+    series.pairs = 80; /* later samples do not change it */
     lab_comparison later;
     assert_int_equal(lab_compare(&series, &rules, &later), HEED_OK);
     assert_near(later.ratio.low, c.ratio.low, 0);

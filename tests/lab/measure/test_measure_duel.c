@@ -319,7 +319,7 @@ static size_t hold(scene *s, lab_bout *bouts, bool each, heed_status *status)
     return won;
 }
 
-/* One champion for all shapes: what is slower on one of them wins none. */
+/* One champion for all shapes: a kernel that is slower on one of them wins none. */
 static void test_contest(void **state)
 {
     scene s = { .ratio = { 1.1, 1, 0.9, 1 }, .noise = 0.005, .fail_at = SHAPES, .out_at = SHAPES };

@@ -1,5 +1,5 @@
 /*
- * test_record.c - the leaderboard: what is added comes back, once, and never changes
+ * test_record.c - the leaderboard: added rows come back, once, and never change
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,7 +234,7 @@ static void verdicts_have_words(void **state)
         assert_int_equal(lab_record_verdict_find(name), i);
         assert_true(strlen(lab_record_verdict_meaning((lab_record_verdict)i)) > 5);
     }
-    for (int i = 0; i < LAB_TRIAL_VERDICTS; i++) { /* what a trial says can be recorded */
+    for (int i = 0; i < LAB_TRIAL_VERDICTS; i++) { /* all verdicts of trials can be recorded */
         const char *name = lab_trial_verdict_name((lab_trial_verdict)i);
         if (lab_record_verdict_find(name) == LAB_RECORD_VERDICTS)
             fail_msg("the board does not know \"%s\"", name);

@@ -131,7 +131,7 @@ static void an_empty_file_becomes_one(void **state)
     lab_record *record;
     lab_error error;
     scratch_write(scratch_path(state, "n.db", path), "", 0);
-    record = record_scene_open(path, LAB_RECORD_READ); /* whoever made it was killed then */
+    record = record_scene_open(path, LAB_RECORD_READ); /* its writer was killed then */
     assert_int_equal(record_scene_count(record, &all), 0);
     lab_record_close(record);
     lab_record_close(record_scene_open(path, LAB_RECORD_WRITE));

@@ -142,7 +142,7 @@ static void a_lost_end_is_found_by_the_head(void **state)
     lab_record *record = record_scene_open(path, LAB_RECORD_WRITE);
     record_expect(lab_record_check(record, NULL, &whole, &error), &error);
     assert_int_equal(strlen(whole.head), LAB_RECORD_HASH_SIZE - 1);
-    record_scene_begin(record, "more"); /* what comes after a head does not harm it */
+    record_scene_begin(record, "more"); /* later links do not harm a head */
     record_expect(lab_record_check(record, whole.head, &more, &error), &error);
     assert_true(more.known && more.links == whole.links + 2);
     lab_record_close(record);

@@ -1,5 +1,5 @@
 /*
- * test_record_library.c - what versions 2 and 3 of the leaderboard add: the sources of heed, how
+ * test_record_library.c - additions of versions 2 and 3 of the leaderboard: heed's sources, how
  * device code is launched, manifests; and older files, which are read as they are and brought up to
  * date
  */

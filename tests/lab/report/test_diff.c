@@ -52,14 +52,14 @@ static void writes_what_changed(void **state)
 
 /* ---- The way back ---- */
 
-/* Applies @diff to @before as patch(1) would: what is kept and what is removed must be there. */
+/* Applies @diff to @before as patch(1) would: lines that it keeps or removes must be there. */
 static char *apply(const char *before, const char *diff)
 {
     char *made = NULL;
     size_t size;
     FILE *out = open_memstream(&made, &size);
     const char *at = before, *line = strstr(diff, "@@");
-    while (line && *line) {
+    for (line = line ? line : ""; *line;) {
         const char *end = strchr(line, '\n') + 1;
         size_t length = (size_t)(end - line);
         long first;

@@ -59,7 +59,7 @@ static void escapes_text(void **state)
         { "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", NULL },
         { "\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", NULL },
         { "\x80x", "\xef\xbf\xbdx", NULL },
-        /* what turns text around, and controls of more than one byte */
+        /* characters that turn text around, and controls of more than one byte */
         { turn, "\\xe2\\x80\\xae", NULL },
         { "\xc2\x9b"
           "31m",
@@ -271,7 +271,7 @@ static void draws_points(void **state)
         }
 }
 
-/* Marks lie where their values say: what is drawn is what is true. */
+/* Marks lie where their values say: the drawing is true. */
 static void draws_to_scale(void **state)
 {
     const lab_axis logs = lab_axis_logarithmic(0.5, 8, 100, 900, 40);

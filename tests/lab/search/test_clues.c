@@ -1,6 +1,6 @@
 /*
- * test_clues.c - what was found out about a kernel becomes words, words change what evolution
- * tries, and the documents say the same as the tables
+ * test_clues.c - facts about a kernel become words, words change the tries of evolution, and the
+ * documents say the same as the tables
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,7 +184,7 @@ static void assert_prefers(const lab_space *space, unsigned findings, lab_knob_r
                  up ? "up" : "down", after, before);
 }
 
-/* The counters of a launch by ncu, with the figure @exp in the place of one that was not recorded.
+/* The counters of a launch by ncu, with the figure @exp in place of one that was not recorded.
  */
 static unsigned of_recording(const char *name, double exp)
 {

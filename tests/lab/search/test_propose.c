@@ -1,5 +1,5 @@
 /*
- * test_propose.c - proposers: what they are told, and what of their answers is taken
+ * test_propose.c - proposers: their requests, and the parts of their answers that are taken
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * test_propose_openai.c - heed-propose-openai: what a model may say and what becomes of it, and
- * keys that stay where they are
+ * test_propose_openai.c - heed-propose-openai: answers of a model and their use, and keys that stay
+ * where they are
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -176,7 +176,7 @@ static void test_same_story(void **state)
     lab_evolution_options options = options_of(&whole, 4, 2);
     options.migration = 7;
     assert_int_equal(run(&whole, &evaluator, &options, starts, 2, 150), HEED_OK);
-    assert_true(whole.births >= 150); /* who is refused is born, and not launched */
+    assert_true(whole.births >= 150); /* refused ones are born, and not launched */
     for (int limit = 1; limit <= whole.calls; limit += 31) {
         part = (world){ .space = &space, .trials = whole.trials, .limit = limit };
         evaluator = evaluator_of(&part, true);

@@ -1,5 +1,5 @@
 /*
- * test_search_guide.c - what guides evolution: which moves are likelier, and what comes of them
+ * test_search_guide.c - the guide of evolution: likelier moves, and their effect
  */
 #include <setjmp.h>
 #include <stdarg.h>

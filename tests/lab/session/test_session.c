@@ -1,5 +1,5 @@
 /*
- * test_session.c - runs of a search on the board: what they find there, and challenges
+ * test_session.c - runs of a search on the board: earlier answers, and challenges
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * test_npy.c - .npy files: what NumPy writes is read, what is damaged is refused by name
+ * test_npy.c - .npy files: those of NumPy are read, damaged ones are refused by name
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * test_trial_compile.c - what a candidate may ask of its compiler, and what it cannot get out of it
+ * test_trial_compile.c - options that a candidate may give its compiler, and secrets it cannot get
  */
 #define _GNU_SOURCE /* asprintf() */
 #include <setjmp.h>
@@ -373,7 +373,7 @@ static int ask_for_group(void)
     return WEXITSTATUS(status);
 }
 
-/* This program in the place of the compiler: tells what it was let do. */
+/* This program in place of the compiler: tells what it was let do. */
 static int be_evil(void)
 {
     int socket_error = socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0;

@@ -282,7 +282,7 @@ static void verify(const lab_subject *subject, const char *spec, const char *inp
         memset(report, 0, sizeof *report);
 }
 
-/* Host memory as that of a device: whatever a mutant did to it must show in the stage. */
+/* Host memory as that of a device: all that a mutant did to it must show in the stage. */
 static void verify_mutant(void *data, size_t index, lab_trace *trace, void *result)
 {
     const lab_mutant *m = lab_mutant_at(index / AWAYS);

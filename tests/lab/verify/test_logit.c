@@ -1,5 +1,5 @@
 /*
- * test_logit.c - what becomes of logits, by hand, and expressions as the library means them
+ * test_logit.c - operations on logits, by hand, and expressions as the library means them
  */
 #include <math.h>
 #include <setjmp.h>

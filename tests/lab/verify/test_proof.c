@@ -1,5 +1,5 @@
 /*
- * test_proof.c - what ranks has passed all gates on all kinds of values, and on neighbours
+ * test_proof.c - a ranked kernel has passed all gates on all kinds of values, and on neighbours
  */
 #include <math.h>
 #include <setjmp.h>

@@ -87,7 +87,7 @@ static void assert_sees(const char *spec, int64_t query, int64_t keys)
 {
     heed_problem problem = parsed(spec);
     float q[KEYS_MAX] = { 0 }, k[KEYS_MAX] = { 0 }, v[KEYS_MAX];
-    for (int j = 0; j < KEYS_MAX; j++) { /* what is not seen is a trap */
+    for (int j = 0; j < KEYS_MAX; j++) { /* keys that are not seen are traps */
         k[j] = j < keys ? 1 : NAN;
         v[j] = j < keys ? ldexpf(1, j) : NAN;
     }
@@ -239,7 +239,7 @@ static void test_naive_in_half_precision(void **state)
 
 /* A quarter turn from each position to the next: the new key (1, 2), at position 1 of the cache,
  * becomes (-2, 1), and the query (3, 4), there as well, (-4, 3); the key before stays as it is. The
- * cache holds a trap in the place of the new key. */
+ * cache holds a trap in place of the new key. */
 static void test_new_keys_are_rotated(void **state)
 {
     heed_problem problem = parsed("b1 h1 s1/3 d2/1 f32 lengths append=1 rotary=2 scale=0.1");

@@ -1,5 +1,5 @@
 /*
- * test_sample.c - what is expected of a few rows after an element was touched
+ * test_sample.c - the expected answer of a few rows after an element was touched
  */
 #include <math.h>
 #include <setjmp.h>

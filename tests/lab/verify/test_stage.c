@@ -1,5 +1,5 @@
 /*
- * test_stage.c - guarded memory: what is written where, and what is noticed
+ * test_stage.c - guarded memory: writes to all places, and which of them are noticed
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -280,7 +280,7 @@ static void test_operands_are_sliced_along(void **state)
     lab_values_destroy(&part);
 }
 
-/* A system promises more memory than it has: what would fill all of it is refused, and at once.
+/* A system promises more memory than it has: tensors that would fill it are refused at once.
  * Elements far apart are few. */
 static void test_more_than_there_is_memory(void **state)
 {

@@ -1,5 +1,5 @@
 /*
- * test_config_facts.c - what is known of the configs of CUDA kernels, for every kind of device
+ * test_config_facts.c - facts about the configs of CUDA kernels, for every kind of device
  */
 #include <setjmp.h>
 #include <stdarg.h>

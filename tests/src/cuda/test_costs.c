@@ -1,5 +1,5 @@
 /*
- * test_costs.c - what the cost models of the tensor-core kernels predict and choose, against times
+ * test_costs.c - predictions and choices of the tensor-core kernels' cost models, against times
  * that were recorded on an H200 (data/times-h200.txt, and -changed for changed logits)
  */
 #include <setjmp.h>

@@ -320,7 +320,7 @@ static void test_lost_device(void **state)
     assert_int_equal(fake->calls, calls); /* the driver was not asked again */
     scene_end(&s);
 
-    assert_int_equal(fake->modules, 1); /* what was lost with the device */
+    assert_int_equal(fake->modules, 1); /* lost with the device */
     assert_int_equal(fake->blocks, 1);
     assert_int_equal(fake->depth, 0);
     fake->renew();

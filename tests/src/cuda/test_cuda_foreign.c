@@ -27,7 +27,7 @@ static heed_cuda_facts facts_of(const trial *t)
     return facts;
 }
 
-/* Puts a plan with @facts in the place of that of @t. */
+/* Puts a plan with @facts in place of that of @t. */
 static heed_status replace(trial *t, const heed_cuda_facts *facts)
 {
     const heed_cubin cubin = scene_cubin("foreign");

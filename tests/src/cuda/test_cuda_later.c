@@ -29,7 +29,7 @@
 #define NAIVE "fwd_any_sm80_naive"
 #define PATIENCE_S 60
 
-/* A cache of each test's own, without what came along. */
+/* A cache of each test's own, without precompiled kernels. */
 static int open_cache(void **state)
 {
     setenv("HEED_CUBINS", "", 1);

@@ -171,7 +171,7 @@ static void test_every_call_fails_once(void **state)
             assert_int_equal(status, HEED_ERR_NO_MEMORY);
         failures += status != HEED_OK;
         assert_int_equal(fake->depth, 0);
-        /* what gives back fails without a word, and may not have given back */
+        /* calls that give back fail without a word, and may not have given back */
         if (status != HEED_OK) {
             assert_int_equal(fake->blocks, blocks);
             assert_int_equal(fake->modules, modules);
@@ -191,7 +191,7 @@ static void test_every_call_fails_once(void **state)
     fake->renew();
 }
 
-/* Trials have operands in the device's memory: what is refused else is not. */
+/* Trials have operands in the device's memory: the pointers that are refused elsewhere are not. */
 static void test_measure_changed_logits(void **state)
 {
     heed_context *context = scene_open("cuda");
@@ -231,7 +231,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_measure_changed_logits, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lost_while_measuring, scene_reset, scene_check),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* what the fake compiles is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is no code */
     if (!scene_begin())
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -411,7 +411,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_captured, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* what the fake compiles is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is no code */
     if (!scene_begin())
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

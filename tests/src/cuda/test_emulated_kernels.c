@@ -10,7 +10,7 @@
  * NAME leaves those whose names do not have it out. With "sample" every kernel sees one shape and
  * one kind of values beside the normal ones, always the same, and one in three the gates of
  * properties; with "ablated" the kernels are the
- * builds that are worse on purpose.
+ * degraded builds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ typedef struct outcome {
     char spec[160];
     char inputs[16];
     bool stopped;
-    char worst[EMULATOR_TEXT_SIZE]; /* what the emulator has to say */
+    char worst[EMULATOR_TEXT_SIZE]; /* the emulator's message */
     uint64_t conflicts, passes;
 } outcome;
 
@@ -166,7 +166,7 @@ static bool takes_sample(const emulated_kernel *kernel, size_t config, size_t nu
     return (int64_t)number == lab_random_below(SAMPLE_SEED, config, SHAPES);
 }
 
-/* Builds that are worse on purpose take the small shapes, and those that must fail the long one,
+/* Degraded builds take the small shapes, and those that must fail the long one,
  * which fills a pipeline. */
 static bool takes_worse(const emulated_kernel *kernel, size_t config, size_t number)
 {

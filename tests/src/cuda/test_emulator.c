@@ -1,5 +1,5 @@
 /*
- * test_emulator.c - the emulator of CUDA kernels: what numbers, threads and matrices do
+ * test_emulator.c - the emulator of CUDA kernels: numbers, threads and matrices
  */
 #include <setjmp.h>
 #include <stdarg.h>

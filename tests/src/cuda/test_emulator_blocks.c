@@ -1,6 +1,6 @@
 /*
- * test_emulator_blocks.c - the emulator of CUDA kernels: what blocks of a cluster share, and what
- * each has for itself
+ * test_emulator_blocks.c - the emulator of CUDA kernels: shared and private state of a cluster's
+ * blocks
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -230,7 +230,7 @@ static void test_blocks_store_to_each_other(void **state)
 static void test_mistakes_between_blocks(void **state)
 {
     static const struct {
-        const char *race, *error; /* NULL: whatever comes of it */
+        const char *race, *error; /* NULL: not checked */
     } says[MISTAKES] = {
         [NO_BARRIER] = { "stores to block 1, which may not have begun", "" },
         [NO_CLUSTER_WAIT] = { "stores to block 1, which may not have begun", "has not waited" },

@@ -222,7 +222,7 @@ static void test_one_thread_arrives(void **state)
     assert_report(&report, "", "");
     for (int i = 0; i < 63; i++)
         assert_int_equal(it.seen[i], 68);
-    it.alone = true; /* what the rest of its warp did is not meant */
+    it.alone = true; /* the message is not about the rest of its warp */
     report = run(arrive, &args, 64, 1024, 0);
     assert_report(&report, "which thread 62 wrote", "");
     assert_int_equal(report.races, 2 * 62);

@@ -251,7 +251,7 @@ static void test_mistakes_in_a_pipeline(void **state)
         [WRITTEN_EARLY] = { "", "sums of wgmma are written before it is waited for" },
         [ONE_WARP_STAYS_AWAY] = { "", "waits for a group of wgmma at" },
         [WARPS_DIFFER] = { "", "starts another wgmma than its warpgroup" },
-        [NO_SWIZZLE] = { "", "not swizzled needs two distances" },
+        [NO_SWIZZLE] = { "", "without swizzle needs two distances" },
         [ODD_START] = { "", "begins amid eight rows" },
     };
     pipeline *p = make_pipeline();

@@ -102,7 +102,7 @@ static void child_looks_everywhere(const char *folder)
     snprintf(path, sizeof path, "%s/lib64", folder);
     rmdir(path);
     require(status == HEED_OK || strstr(heed_message(), "pip install"), "none: says what to do");
-    require(strcmp(search.tries[0].place, "this process") == 0, "what is loaded comes first");
+    require(strcmp(search.tries[0].place, "this process") == 0, "a loaded library comes first");
     if (status == HEED_OK && strcmp(nvrtc.place, "this process") != 0)
         require(strncmp(nvrtc.path, "/", 1) == 0, "the path of the file is known");
     require(tried(&search, "VIRTUAL_ENV", "/none/v\\[e]nv/lib/python3"), "VIRTUAL_ENV");

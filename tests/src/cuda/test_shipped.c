@@ -295,11 +295,11 @@ static int go_alone(void)
         return 2;
     heed_plan_destroy(plan);
     if (heed_plan_create(&plan, context, &problem, HEED_ESTIMATE) != HEED_OK)
-        return 7; /* whatever is best there, one of those that came along will do */
+        return 7; /* any of the shipped kernels will do */
     char text[4096];
     heed_plan_explain(plan, text, sizeof text);
     if (strcmp(heed_plan_name(plan), CONFIG) != 0 || !strstr(text, "-> " CONFIG) ||
-        !strstr(text, "chosen: the best config did not come along, and there is no NVRTC"))
+        !strstr(text, "chosen: the best config is not precompiled, and there is no NVRTC"))
         return 8;
     heed_plan_destroy(plan);
     if (heed_plan_create(&plan, context, &other, HEED_ESTIMATE) != HEED_ERR_DEVICE ||
@@ -360,7 +360,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_cannot_be_packed, open_folder, close_folder),
         cmocka_unit_test_setup_teardown(test_features_say_so, open_folder, close_folder),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* what the fake compiles is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is no code */
     if (!scene_begin())
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

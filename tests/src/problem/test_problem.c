@@ -1,5 +1,5 @@
 /*
- * test_problem.c - what a problem is: limits, normal form
+ * test_problem.c - limits of a problem, and its normal form
  */
 #include <math.h>
 #include <setjmp.h>

@@ -148,6 +148,77 @@ static void test_problem_strides(void **state)
     heed_context_destroy(context);
 }
 
+/* Operands of the valid problem, with strides that are right and wrong along a dimension that they
+ * must have. */
+static void test_operand_strides(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+        heed_operand operand;
+        heed_strides bad;
+        const char *value, *limit;
+    } all[] = {
+        { "starts strides",
+          offsetof(heed_problem, starts),
+          { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_QUERY, { 9, 1, 0 } },
+          { 9, 5, 0 },
+          "9:5:0",
+          "query must be 1," },
+        { "starts strides",
+          offsetof(heed_problem, starts),
+          { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_QUERY, { 0, 1, 0 } },
+          { 9, 0, 0 },
+          "9:0:0",
+          "query must be 1," },
+        { "slopes strides",
+          offsetof(heed_problem, slopes),
+          { HEED_DATA_F32, HEED_ALONG_BATCH | HEED_ALONG_HEAD, { 9, 0, 1 } },
+          { 9, 0, 5 },
+          "9:0:5",
+          "head must be 1," },
+        { "sinks strides",
+          offsetof(heed_problem, sinks),
+          { HEED_DATA_F32, HEED_ALONG_HEAD, { 0, 0, 1 } },
+          { 1, 0, 0 },
+          "1:0:0",
+          "head must be 1," },
+        { "lengths strides",
+          offsetof(heed_problem, lengths),
+          { HEED_DATA_I32, HEED_ALONG_BATCH, { 3, 0, 0 } },
+          { 0, 0, 1 },
+          "0:0:1",
+          "batch must be 1 or more" },
+        { "table strides",
+          offsetof(heed_problem, table),
+          { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_PAGE, { 9, 0, 0 } },
+          { 0, 0, 1 },
+          "0:0:1",
+          "batch must be 1 or more" },
+    };
+    heed_context *context = make_context();
+    for (size_t i = 0; i < COUNT(all); i++) {
+        heed_problem problem = valid, normal, again;
+        heed_operand operand = all[i].operand;
+        char text[HEED_SPEC_SIZE], repeated[HEED_SPEC_SIZE];
+        problem.page = all[i].offset == offsetof(heed_problem, table) ? 7 : 0;
+        memcpy((char *)&problem + all[i].offset, &operand, sizeof operand);
+        assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
+        assert_int_equal(heed_problem_normalize(&again, &normal), HEED_OK);
+        assert_memory_equal((char *)&again + all[i].offset, (char *)&normal + all[i].offset,
+                            sizeof operand);
+        heed_problem_print(&normal, text, sizeof text);
+        assert_int_equal(heed_problem_parse(&again, text), HEED_OK);
+        heed_problem_print(&again, repeated, sizeof repeated);
+        assert_string_equal(repeated, text);
+        operand.strides = all[i].bad;
+        memcpy((char *)&problem + all[i].offset, &operand, sizeof operand);
+        expect_bad_problem(context, &problem, all[i].name,
+                           WORDS(all[i].name, all[i].value, all[i].limit));
+    }
+    heed_context_destroy(context);
+}
+
 /* Layouts of O in which two elements share an address, and tensors that are too large in sum. */
 static void test_problem_overlap_and_extent(void **state)
 {
@@ -209,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_problem_sizes),    cmocka_unit_test(test_problem_enums_and_scale),
         cmocka_unit_test(test_problem_strides),  cmocka_unit_test(test_problem_overlap_and_extent),
         cmocka_unit_test(test_problem_pointers), cmocka_unit_test(test_enum_names),
+        cmocka_unit_test(test_operand_strides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

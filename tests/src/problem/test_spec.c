@@ -487,6 +487,8 @@ static const struct {
       "b1 h8 s4 d4 f16 q=1:70368744177665:3", "                    ^" },
     { "head stride: a number", "b1 h8 s4 d4 f16 o=1:2:", "                      ^" },
     { "unexpected ':'", "b1 h8 s4 d4 f16 o=1:2:3:4", "                       ^" },
+    { "strides of 0:0:0 stand for dense ones", "b2 h8 s4 d4 f16 paged=2 table=b@0:0:0",
+      "                               ^" },
     { "strides of 0:0:0 stand for the dense layout; leave v= out", "b1 h8 s4 d4 f16 v=0:0:0",
       "                  ^" },
     { "o strides 128:32:3 overlap: a stride of 3 must be 4 or more", "b1 h8 s4 d4 f16 o=128:32:3",

@@ -1,5 +1,5 @@
 /*
- * common.h - what the candidates of this folder share
+ * common.h - functions shared by the candidates of this folder
  *
  * It is not included: it stands between plain.c, whose function is compute(), and the text of a
  * candidate, which defines heed_candidate_run() again.

@@ -60,7 +60,7 @@ HEED_DEVICE void load_tile(const heed_cuda_mapped_args *m, const place *at, u32 
             if (CLEANS && j == cleaned && (!HEED_PAGED || ptx_lane() == 0))
                 ptx_mbarrier_arrive(begun_barrier(part));
         }
-        if (ABLATED(ABLATE_NO_LOADS) && j >= STAGES) { /* what is in the stage stays */
+        if (ABLATED(ABLATE_NO_LOADS) && j >= STAGES) { /* the stage keeps its data */
             if (!HEED_PAGED || ptx_lane() == 0)
                 ptx_mbarrier_arrive(full);
             continue;

@@ -39,7 +39,7 @@ HEED_DEVICE void warpgroup_barrier(const u32 half)
 
 /* ---- Products ---- */
 
-/* In place of scores: what the panel is made of, so that no two are the same. */
+/* In place of scores: elements of the panel, so that no two are the same. */
 HEED_DEVICE void take_keys(const walk *w, float *d, const u32 stage, const u32 panel)
 {
     u32 thread = w->at.warp * 32 + w->at.lane, k = stage_at(stage) + panel * PANEL_BYTES;

@@ -155,8 +155,8 @@ HEED_DEVICE void clean_chunk(u32 smem, u32 bad_smem, u32 key)
 }
 
 /* A masked key takes no part, but a weight of zero times NaN is NaN. So a thread looks at the part
- * of V that it loaded itself: what is not finite becomes zero, and its key is noted for its column,
- * to be made up for by spoil() in the rows that see it. */
+ * of V that it loaded itself. An element that is not finite becomes zero, and its key is noted for
+ * its column: spoil() makes up for it in the rows that see it. */
 HEED_DEVICE void clean_v(const place *at, u32 v_smem, u32 bad_smem, u32 key)
 {
     const u32 page = tile_page(V_PAD);

@@ -36,7 +36,7 @@ typedef struct walk {
     const u8 *v;
     u32 q_smem, bad_smem, stages;
 #if HEED_VALUE_WARPS > 1
-    u32 shared, weights; /* what warps of the same rows share */
+    u32 shared, weights; /* shared by warps of the same rows */
 #endif
     u32 tiles; /* of the group */
     u32 full;  /* those that need no mask, and the late ones */

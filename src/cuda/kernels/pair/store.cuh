@@ -120,7 +120,7 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     for (u32 first = 0; first < V8 / 8; first += O_PANELS) {
         u32 chunk = first_column(at, slice) / 8 + first * 8 + at->lane % lanes;
         if (first > 0)
-            ptx_warp_barrier(); /* what was there has been read */
+            ptx_warp_barrier(); /* the previous content has been read */
         stage_o(at, st, smem, first);
         HEED_NO_UNROLL
         for (u32 i = at->lane / lanes; i < 16; i += 32 / lanes) {

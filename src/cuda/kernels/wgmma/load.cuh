@@ -165,7 +165,7 @@ HEED_DEVICE void wait_before(const tiles *t, ring next, u32 j)
 HEED_DEVICE void load_tile(const tiles *t, const place *at, ring stage, u32 j, part own)
 {
     u32 full = stage_barrier(t->full, stage.stage);
-    if (ABLATED(ABLATE_NO_LOADS) && j >= HEED_STAGES) { /* what is in the stage stays */
+    if (ABLATED(ABLATE_NO_LOADS) && j >= HEED_STAGES) { /* the stage keeps its data */
         if (is_speaker())
             ptx_mbarrier_arrive(full);
         return;
@@ -318,7 +318,7 @@ HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const int of_k, plac
     tiles t = tiles_of(m, of_k);
     at->rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at->row_group = 0;
-    if (FOUND_LATE) /* what is read says where */
+    if (FOUND_LATE) /* the place depends on data that are read */
         ptx_griddepcontrol_wait();
     find_place(m, at, item_number(0));
     if (m->ahead && !FOUND_LATE) {

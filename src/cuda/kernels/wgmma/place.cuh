@@ -102,7 +102,7 @@ HEED_DEVICE u32 first_tile(const place *at)
 #endif
 }
 
-/* Finds which tiles the warpgroup passes by, and which need a mask for its rows. */
+/* Finds which tiles the warpgroup skips, and which need a mask for its rows. */
 HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
 {
     u32 last = at->row + GROUP_ROWS - 1, end = 0, full = 0, hides = 0;
@@ -286,7 +286,7 @@ HEED_DEVICE u32 done_barrier(void)
            (STAGE_BARRIERS * HEED_STAGES + GROUP_BARRIERS * HEED_ROW_GROUPS * Q_BUFFERS) * 8;
 }
 
-/* With pairs: what the other block leaves has come. */
+/* With pairs: the data that the other block leaves have come. */
 HEED_DEVICE u32 left_barrier(void)
 {
     return done_barrier() + 8;

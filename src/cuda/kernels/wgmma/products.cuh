@@ -53,7 +53,7 @@ HEED_DEVICE void value_step(float *d, const u32 a[4], u64 b)
 #endif
 }
 
-/* In place of scores: what the tile of K is made of, so that no two are the same. */
+/* In place of scores: elements of the tile of K, so that no two are the same. */
 HEED_DEVICE void take_keys(float s[ROWS16][KEYS8][4], u32 k)
 {
     HEED_UNROLL

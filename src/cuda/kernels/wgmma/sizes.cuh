@@ -49,7 +49,7 @@
 
 #define O_PANELS (QK_PANELS > V_PANELS ? QK_PANELS : V_PANELS)
 
-/* Columns of V that are computed: what the instruction has. */
+/* Columns of V that are computed: those of the instruction. */
 #define V_COLUMNS              \
     (HEED_DIM_V <= 64    ? 64  \
      : HEED_DIM_V <= 96  ? 96  \

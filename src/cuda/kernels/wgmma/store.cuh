@@ -131,8 +131,8 @@ HEED_RARE void restage_rows(const heed_cuda_mapped_args *m, u32 round, u32 own)
     }
 }
 
-/* Copies those of the row group's rows that the sequence has, 16 bytes at a time: what lies behind
- * them in O is another one's. */
+/* Copies those of the row group's rows that the sequence has, 16 bytes at a time: the rows behind
+ * them in O are another one's. */
 HEED_DEVICE void copy_last_rows(const heed_cuda_args *args, const place *at, u32 smem)
 {
     const u32 chunks = (HEED_DIM_V + 7) / 8;

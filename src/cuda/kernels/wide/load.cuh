@@ -21,7 +21,7 @@ HEED_DEVICE u32 begin_piece(loader *l, u32 boxes)
 {
     u32 slot = l->next.slot;
     ptx_mbarrier_wait(empty_barrier(l->half, slot), l->next.parity ^ 1);
-    if (ABLATED(ABLATE_NO_LOADS) && ++l->pieces > SLOTS) /* what is in the slot stays */
+    if (ABLATED(ABLATE_NO_LOADS) && ++l->pieces > SLOTS) /* the slot keeps its data */
         ptx_mbarrier_arrive(full_barrier(l->half, slot));
     else
         ptx_mbarrier_arrive_expect(full_barrier(l->half, slot), boxes * BOX_BYTES);

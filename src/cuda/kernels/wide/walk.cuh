@@ -91,7 +91,7 @@ HEED_DEVICE void value_step(float *d, u64 a, u64 b)
         ptx_wgmma_n192_ss_across(d, a, b, 1);
 }
 
-/* In place of scores: what a piece is made of, so that no two are the same. */
+/* In place of scores: elements of the piece, so that no two are the same. */
 HEED_DEVICE void take_keys(const walk *w, scores *x)
 {
     u32 piece = slot_at(w->at.half, w->next.slot), thread = w->at.warp * 32 + w->at.lane;
