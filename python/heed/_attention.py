@@ -21,6 +21,7 @@ from ._arrays import (
     written,
 )
 from ._context import context_of
+from ._eager import eager
 from ._errors import ArgumentTypeError, InvalidError
 from ._fields import (
     LAYOUTS,
@@ -186,15 +187,34 @@ def attend(
     dim_v: Optional[int] = None,
 ) -> Any:
     """attention() with the OPERANDS as a tuple."""
-    new = len(given) > _K_NEW and given[_K_NEW] is not None
-    plain = arrays is None and v is not None and dim_v is None  # and can be known
-    if _repeat is not None and plain:
+    if _repeat is not None and arrays is None and v is not None and dim_v is None:
         again = _repeat(_calls.known, words, q, k, v, out, *given)
         if again is not None:
-            if new:
+            if _appends(given):
                 written(k, v)
             return again
+    return _attend(q, k, v, given, words, arrays, out, dim_v)
+
+
+def _appends(given: Tuple[Any, ...]) -> bool:
+    return len(given) > _K_NEW and given[_K_NEW] is not None
+
+
+@eager
+def _attend(
+    q: Any,
+    k: Any,
+    v: Any,
+    given: Tuple[Any, ...],
+    words: Words,
+    arrays: Optional[Mapping[str, Any]],
+    out: Any,
+    dim_v: Optional[int],
+) -> Any:
+    """attend() of a call that C does not know."""
+    new = _appends(given)
     changed = (out, k, v) if new else (out,)
+    plain = arrays is None and v is not None and dim_v is None  # and can be known
     if isinstance(words.window, list):
         words = words._replace(window=tuple(words.window))
     usual = fast = None

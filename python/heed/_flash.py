@@ -9,12 +9,12 @@ FlashAttention-2 and of hopper/ (FlashAttention-3).
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
 import torch
 from torch import Tensor
 
-from . import _flash_qv
+from . import _flash_qv, _values
 from ._attention import attention
 from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 
@@ -24,7 +24,7 @@ class Words(NamedTuple):
 
     scale: Optional[float]
     causal: bool
-    window_size: Sequence[int]
+    window_size: Tuple[int, int]
     softcap: float
     slopes: Optional[Tensor] = None
     chunk: int = 0
@@ -66,11 +66,41 @@ def unpack(name: str, x: Any, dims: int, parts: int) -> Tuple[Tensor, ...]:
     return tuple(whole.unbind(-3))
 
 
+def words_of(
+    scale: Any,
+    causal: Any,
+    window_size: Any,
+    softcap: Any,
+    slopes: Any = None,
+    chunk: int = 0,
+    empty: float = -math.inf,
+    qv: Any = None,
+) -> Words:
+    """The words of a call, checked. A scale of 0 makes means; a softcap below 0 is none."""
+    if slopes is not None and not isinstance(slopes, Tensor):
+        raise ArgumentTypeError(
+            f"alibi_slopes: {type(slopes).__name__} is no torch.Tensor; pass one, or None"
+        )
+    scale, softcap = _values.scale("softmax_scale", scale), _values.number("softcap", softcap)
+    softcap = 0.0 if softcap <= 0 else softcap
+    chunk = _values.integer("attention_chunk", chunk)
+    return Words(scale, bool(causal), _window(window_size), softcap, slopes, chunk, empty, qv)
+
+
+def _window(size: Any) -> Tuple[int, int]:
+    """A pair, which may be given as a tensor."""
+    if isinstance(size, Tensor):
+        size = size.tolist()
+    if not isinstance(size, (list, tuple)) or len(size) != 2:
+        kind = InvalidError if isinstance(size, (list, tuple)) else ArgumentTypeError
+        raise kind(f"window_size: {str(size)[:40]!r} is no pair (left, right); pass one, as (-1, -1)")
+    left, right = (_values.integer(f"window_size[{i}]", x) for i, x in enumerate(size))
+    return left, right
+
+
 def limits(words: Words) -> Tuple[Optional[int], Optional[int]]:
-    """Limits of a window, which may be given as a tensor; None: an open side."""
-    if len(words.window_size) != 2:
-        raise InvalidError(f"window_size: {words.window_size!r} is no pair (left, right)")
-    left, right = (int(x) for x in words.window_size)
+    """Limits of a window; None: an open side."""
+    left, right = words.window_size
     return left if left >= 0 else None, right if right >= 0 and not words.causal else None
 
 
@@ -81,7 +111,8 @@ def _positions(keys: "Union[int, Tensor]", queries: int, device: torch.device) -
 
 
 def _slopes(words: Words) -> Optional[Tensor]:
-    return None if words.slopes is None else words.slopes.to(torch.float32)
+    """ALiBi's slopes, dense and float32: a copy of these few numbers, where they are not so."""
+    return None if words.slopes is None else words.slopes.to(torch.float32).contiguous()
 
 
 def _compute(
@@ -123,7 +154,7 @@ def attend(
     """O (batch, queries, heads, dim of v), and the LSE (batch, heads, queries) if it is wanted.
     With a page table k and v are pools of pages. With cu_q, which has no ALiBi, q and O are packed,
     and the LSE is (heads, tokens). @new are attention()'s words of new keys, which lengths count."""
-    if k.shape[1] == 0 and q.numel():  # heed has no problem without keys
+    if k.shape[1] == 0 or 0 in q.shape[:-1] or not v.shape[-1]:  # heed has no empty problems
         shape = (*q.shape[:-1], v.shape[-1])
         o = q.new_zeros(shape) if out is None else out.zero_()
         lse = q.new_full((*q.shape[:-3], q.shape[-2], q.shape[-3]), words.empty, dtype=torch.float32)
@@ -214,7 +245,7 @@ def attend_varlen(
     for name, x in (("seqused_q", used_q), ("seqused_k", used_k)):
         if x is not None and (not isinstance(x, Tensor) or x.shape != (batch,)):
             raise InvalidError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
-    if not q.numel() or not k.shape[0] or not batch:
+    if 0 in q.shape[:-1] or not k.shape[0] or not batch or not v.shape[-1]:
         lse = q.new_full((q.shape[1], q.shape[0]), words.empty, dtype=torch.float32)
         return q.new_zeros((*q.shape[:-1], v.shape[-1])), lse if want_lse else None
     if used_q is not None:  # rows that do not count are in no sequence

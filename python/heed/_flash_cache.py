@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Dict, NamedTuple, Optional, Tuple, Union, cast
 
 import torch
 from torch import Tensor
 
+from . import _values
 from ._errors import ArgumentTypeError, InvalidError
 from ._flash import Words, attend, cumulative, limits, packed_positions, tensor
 
@@ -58,6 +60,7 @@ def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
         )
     if table.device != pool.device:
         raise InvalidError(f"{name}: it is on {table.device}, k_cache on {pool.device}")
+    _check_rows(cache, batch, table.shape[0])
     if cache.batch_idx is not None:  # its rows are those of the caches
         table = table[cache.batch_idx.long()]
     table = table.to(torch.int32)
@@ -121,17 +124,55 @@ def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optio
     given = cache.seqlens
     if given is None:
         return None
-    if isinstance(given, int):
-        if not 0 <= given <= keys:
-            raise InvalidError(f"cache_seqlens: {given} is not in 0 to {keys}, the cache's keys")
-        return torch.full((batch,), given, dtype=torch.int32, device=device)
-    if not isinstance(given, Tensor):
+    if isinstance(given, Tensor):
+        return _integers("cache_seqlens", given, batch)
+    try:
+        count = operator.index(given)
+    except TypeError:
         raise ArgumentTypeError(
             f"cache_seqlens: {type(given).__name__} is no int and no torch.Tensor; pass one"
+        ) from None
+    if not 0 <= count <= keys:
+        raise InvalidError(f"cache_seqlens: {count} is not in 0 to {keys}, the cache's keys")
+    return torch.full((batch,), count, dtype=torch.int32, device=device)
+
+
+def _integers(name: str, x: Any, batch: int) -> Tensor:
+    """A whole number for each batch element, as int32."""
+    if not isinstance(x, Tensor):
+        raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one of int32")
+    if x.dtype not in (torch.int32, torch.int64):
+        raise ArgumentTypeError(f"{name}: dtype is {x.dtype}; pass int32")
+    if x.shape != (batch,):
+        raise InvalidError(f"{name}: shape is {tuple(x.shape)}; pass ({batch},)")
+    return x.to(torch.int32)
+
+
+def _check_rows(cache: Cache, batch: int, elements: int) -> None:
+    """Raise unless cache_batch_idx names elements of the caches; on a CPU its numbers are read."""
+    if cache.batch_idx is None:
+        return
+    found = _integers("cache_batch_idx", cache.batch_idx, batch)
+    if not found.is_cuda and ((found < 0) | (found >= elements)).any():
+        raise InvalidError(
+            f"cache_batch_idx: {found.tolist()[:8]} must be 0 to {elements - 1}, elements of the cache"
         )
-    if given.shape != (batch,):
-        raise InvalidError(f"cache_seqlens: shape is {tuple(given.shape)}; pass ({batch},)")
-    return given.to(torch.int32)
+
+
+def _check_rotary(cache: Cache, dim: int) -> None:
+    for name, x in (("rotary_cos", cache.rotary_cos), ("rotary_sin", cache.rotary_sin)):
+        if not isinstance(x, Tensor):
+            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+        if x.dim() != 2 or not x.is_floating_point() or not 1 <= x.shape[1] <= dim // 2:
+            raise InvalidError(
+                f"{name}: shape is {tuple(x.shape)} of {x.dtype}; pass (positions, r / 2) of numbers, "
+                f"where r is at most the head dim, {dim}"
+            )
+    cos, sin = cast(Tensor, cache.rotary_cos), cast(Tensor, cache.rotary_sin)
+    if not len(cos) or cos.shape != sin.shape:
+        raise InvalidError(
+            f"rotary_sin: shape is {tuple(sin.shape)}, that of rotary_cos {tuple(cos.shape)}"
+        )
 
 
 class _New(NamedTuple):
@@ -242,12 +283,13 @@ def _append(
     return q, whole, None
 
 
-def _check_words_of_new(cache: Cache, k: Any, v: Any) -> None:
+def _check_words_of_new(cache: Cache, k: Any, v: Any, dim: int) -> None:
     if (k is None) != (v is None):
         raise InvalidError("k: k and v are given both or not at all")
     if cache.rotary_cos is not None or cache.rotary_sin is not None:
         if k is None or cache.rotary_cos is None or cache.rotary_sin is None:
             raise InvalidError("rotary_cos: pass rotary_cos, rotary_sin, k and v together")
+        _check_rotary(cache, dim)
     if cache.cu_new is not None and k is None:
         raise InvalidError("cu_seqlens_k_new: it is given, and k and v are not")
 
@@ -281,8 +323,14 @@ def attend_cache(
     for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
         if tensor(name, x, 4) is not x:
             raise InvalidError(f"{name}: the elements of a head vector must be neighbours")
-    _check_words_of_new(cache, k, v)
+    _check_words_of_new(cache, k, v, q.shape[-1])
     batch = _batch_of(q, k, cache)
+    if cache.table is None:
+        _check_rows(cache, batch, k_cache.shape[0])
+    if cache.rotary_seqlens is not None:
+        cache = cache._replace(
+            rotary_seqlens=_integers("rotary_seqlens", cache.rotary_seqlens, batch)
+        )
     table = _table(cache, k_cache, batch)
     keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
     lengths = _lengths(cache, batch, keys, q.device)
@@ -297,10 +345,10 @@ def attend_cache(
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
     most_q = q.shape[1]
     if cache.cu_q is not None:
-        most_q = q.shape[0] if cache.most_q is None else cache.most_q
+        most_q = q.shape[0] if cache.most_q is None else _values.integer("max_seqlen_q", cache.most_q)
     starts = cache.leftpad
     if starts is not None:
-        starts = starts.to(torch.int32).view(-1, 1).expand(-1, most_q).contiguous()
+        starts = _integers("cache_leftpad", starts, batch).view(-1, 1).expand(-1, most_q).contiguous()
     return attend(
         q,
         k_cache,

@@ -16,7 +16,8 @@ from typing import Optional, Sequence, Tuple, Union
 
 from torch import Tensor
 
-from . import _flash
+from . import _flash, _flash_ops
+from ._eager import eager
 from ._flash import Words
 from ._flash_cache import Cache, attend_cache
 
@@ -40,7 +41,7 @@ def _words(
     softcap: float,
     slopes: Optional[Tensor],
 ) -> Words:
-    return Words(scale, causal, window_size, softcap, slopes, empty=math.inf)
+    return _flash.words_of(scale, causal, window_size, softcap, slopes, empty=math.inf)
 
 
 def _result(o: Tensor, lse: Optional[Tensor], all_three: bool) -> Result:
@@ -87,7 +88,7 @@ def flash_attn_func(
     _flash.refuse_dropout(dropout_p)
     q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
     words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
-    return _result(*_flash.attend(q, k, v, words, want_lse=return_attn_probs), return_attn_probs)
+    return _result(*_flash_ops.attend(q, k, v, words, want_lse=return_attn_probs), return_attn_probs)
 
 
 def flash_attn_qkvpacked_func(
@@ -190,7 +191,7 @@ def flash_attn_varlen_func(
     """
     _flash.refuse_dropout(dropout_p)
     words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
-    found = _flash.attend_varlen(
+    found = _flash_ops.attend_varlen(
         q,
         k,
         v,
@@ -275,6 +276,7 @@ def flash_attn_varlen_kvpacked_func(
     )
 
 
+@eager
 def flash_attn_with_kvcache(
     q: Tensor,
     k_cache: Tensor,

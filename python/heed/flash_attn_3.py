@@ -16,20 +16,25 @@ them, they are read where they are; otherwise they are copied together.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional, Sequence, Tuple, Union
 
+import torch
 from torch import Tensor
 
-from . import _flash
-from ._errors import InvalidError
+from . import _flash, _flash_ops
+from ._eager import eager
+from ._errors import ArgumentTypeError, InvalidError
 from ._flash import Words
 from ._flash_cache import Cache, attend_cache
 
 __all__ = [
+    "flash_attn_combine",
     "flash_attn_func",
     "flash_attn_qkvpacked_func",
     "flash_attn_varlen_func",
     "flash_attn_with_kvcache",
+    "get_scheduler_metadata",
 ]
 
 Result = Union[Tensor, Tuple[Tensor, Optional[Tensor]]]
@@ -43,7 +48,7 @@ def _words(
     chunk: int,
     qv: Optional[Tensor] = None,
 ) -> Words:
-    return Words(scale, causal, window_size, softcap, chunk=chunk, qv=qv)
+    return _flash.words_of(scale, causal, window_size, softcap, chunk=chunk, qv=qv)
 
 
 def _refuse_descales(descales: Tuple[Any, Any, Any]) -> None:
@@ -95,7 +100,7 @@ def flash_attn_func(
     _refuse_descales((q_descale, k_descale, v_descale))
     q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
     words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
-    found = _flash.attend(q, k, v, words, want_lse=return_attn_probs)
+    found = _flash_ops.attend(q, k, v, words, want_lse=return_attn_probs)
     return found if return_attn_probs else found[0]
 
 
@@ -194,7 +199,7 @@ def flash_attn_varlen_func(
     """
     _refuse_descales((q_descale, k_descale, v_descale))
     words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
-    found = _flash.attend_varlen(
+    found = _flash_ops.attend_varlen(
         q,
         k,
         v,
@@ -209,6 +214,7 @@ def flash_attn_varlen_func(
     return found if return_attn_probs else found[0]
 
 
+@eager
 def flash_attn_with_kvcache(
     q: Tensor,
     k_cache: Tensor,
@@ -276,3 +282,76 @@ def flash_attn_with_kvcache(
         q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
     )
     return found if return_softmax_lse else found[0]
+
+
+def flash_attn_combine(
+    out_partial: Tensor,
+    lse_partial: Tensor,
+    out: Optional[Tensor] = None,
+    out_dtype: Optional[torch.dtype] = None,
+) -> Tuple[Tensor, Tensor]:
+    """The attention to all keys, of results for parts of them: their mean with the weights
+    exp(lse - log-sum-exp of all lse). torch computes it, in float32.
+
+    Args:
+        out_partial: (parts, batch, queries, heads, dim) or (parts, tokens, heads, dim).
+        lse_partial: float32, (parts, batch, queries, heads) or (parts, tokens, heads), natural;
+            -infinity for rows of a part that saw no key. flash_attn_func() returns the heads ahead
+            of the queries: transpose them.
+        out: where the result goes, (batch, queries, heads, dim); None: a new tensor.
+        out_dtype: of a new tensor; None: that of out_partial.
+
+    Returns:
+        (out, lse) of all parts, lse (batch, queries, heads); a row that saw no key is 0, its lse
+        -infinity.
+
+    Raises:
+        ArgumentTypeError, InvalidError: for what is no tensor, or of another shape.
+    """
+    for name, x in (("out_partial", out_partial), ("lse_partial", lse_partial)):
+        if not isinstance(x, Tensor):
+            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+    if out_partial.dim() not in (4, 5) or not len(out_partial):
+        raise InvalidError(
+            f"out_partial: shape is {tuple(out_partial.shape)}; pass (parts, ..., queries, heads, dim)"
+        )
+    if lse_partial.shape != out_partial.shape[:-1]:
+        raise InvalidError(
+            f"lse_partial: shape is {tuple(lse_partial.shape)}; pass {tuple(out_partial.shape[:-1])}"
+        )
+    if out is not None and (not isinstance(out, Tensor) or out.shape != out_partial.shape[1:]):
+        raise InvalidError(f"out: pass a torch.Tensor of shape {tuple(out_partial.shape[1:])}, or None")
+    sums = lse_partial.float()
+    lse = torch.logsumexp(sums, 0)
+    weights = torch.exp(sums - lse).masked_fill(sums == -math.inf, 0).unsqueeze(-1)
+    found = (out_partial.float() * weights).sum(0)
+    if out is not None:
+        return out.copy_(found), lse
+    return found.to(out_partial.dtype if out_dtype is None else out_dtype), lse
+
+
+def get_scheduler_metadata(
+    batch_size: int,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    num_heads_q: int,
+    num_heads_kv: int,
+    headdim: int,
+    cache_seqlens: Tensor,
+    qkv_dtype: torch.dtype = torch.bfloat16,
+    headdim_v: Optional[int] = None,
+    cu_seqlens_q: Optional[Tensor] = None,
+    cu_seqlens_k_new: Optional[Tensor] = None,
+    cache_leftpad: Optional[Tensor] = None,
+    page_size: Optional[int] = None,
+    max_seqlen_k_new: int = 0,
+    causal: bool = False,
+    window_size: Sequence[int] = (-1, -1),
+    attention_chunk: int = 0,
+    has_softcap: bool = False,
+    num_splits: int = 0,
+    pack_gqa: Optional[bool] = None,
+    sm_margin: int = 0,
+) -> None:
+    """None, for flash_attn_with_kvcache()'s scheduler_metadata: heed's plans are kept by
+    themselves, and no argument is looked at."""

@@ -46,8 +46,6 @@ LEFT_OUT = {
     "test_flash_attn_varlen_deterministic": "a gradient alone",
     "test_flash_attn_varlen_paged_kv_num_splits": "calls a private function",
     "test_flash_attn_generator_arg_must_be_none": "calls a private function",
-    "test_flash_attn_combine": "flash_attn_combine, which heed's kernels do themselves",
-    "test_flash_attn_varlen_combine": "flash_attn_combine, which heed's kernels do themselves",
     "test_flash3_bw_compatibility": "FlashAttention-3's own operators",
 }
 
@@ -105,8 +103,8 @@ def take_place_of_3(checkout, device):
     """The module flash_attn_interface of hopper/, and for its rotary embedding the package flash_attn."""
     take_place_of_2(checkout, device)
     interface = types.ModuleType("flash_attn_interface")
-    vars(interface).update(functions_of(heed.flash_attn_3), flash_attn_combine=None,
-                           get_scheduler_metadata=lambda *_, **__: None)
+    vars(interface).update(functions_of(heed.flash_attn_3),
+                           get_scheduler_metadata=heed.flash_attn_3.get_scheduler_metadata)
     sys.modules["flash_attn_interface"] = interface
     for name in ("BACKWARD", "FP8"):
         os.environ[f"FLASH_ATTENTION_DISABLE_{name}"] = "TRUE"

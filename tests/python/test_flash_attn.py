@@ -112,6 +112,11 @@ class Signatures(unittest.TestCase):
                          "page_table cu_seqlens_q cu_seqlens_k_new max_seqlen_q rotary_seqlens "
                          f"{scales} softmax_scale causal window_size attention_chunk softcap rotary_interleaved "
                          "scheduler_metadata num_splits pack_gqa sm_margin return_softmax_lse")
+        self.assertEqual(self.names(flash_attn_3.flash_attn_combine), "out_partial lse_partial out out_dtype")
+        self.assertEqual(self.names(flash_attn_3.get_scheduler_metadata),
+                         "batch_size max_seqlen_q max_seqlen_k num_heads_q num_heads_kv headdim cache_seqlens qkv_dtype "
+                         "headdim_v cu_seqlens_q cu_seqlens_k_new cache_leftpad page_size max_seqlen_k_new causal "
+                         "window_size attention_chunk has_softcap num_splits pack_gqa sm_margin")
 
 
 class Dense(Case):
@@ -183,6 +188,45 @@ class Dense(Case):
         self.near(flash_attn.flash_attn_func(thin, k, v), formula(thin, k, v)[0])
         o, lse, _ = flash_attn.flash_attn_func(q, k[:, :0], v[:, :0], return_attn_probs=True)
         self.assertTrue((o == 0).all() and torch.isposinf(lse).all())
+        for x in (q[:0], q[:, :0]):
+            o, lse, _ = flash_attn.flash_attn_func(x, k[:len(x)], v[:len(x), ..., :8], return_attn_probs=True)
+            self.assertEqual((o.shape, lse.shape), ((*x.shape[:3], 8), (x.shape[0], 4, x.shape[1])))
+        self.assertEqual(flash_attn.flash_attn_func(q, k, v[..., :0]).shape, (2, 9, 4, 0))
+        cache = flash_attn.flash_attn_with_kvcache(q[:, :0], k, v, cache_seqlens=3)
+        self.assertEqual(cache.shape, (2, 0, 4, 16))
+
+    def test_scales_and_softcaps(self):
+        """A scale of 0 makes means; a softcap below 0 is none."""
+        q, k, v = (self.draw(2, 9, 4, 16) for _ in range(3))
+        for module in (flash_attn, flash_attn_3):
+            for causal in (False, True):
+                mine = module.flash_attn_func(q, k, v, softmax_scale=0.0, causal=causal)
+                self.near(mine, formula(q, k, v, scale=0.0, causal=causal)[0])
+            self.near(module.flash_attn_func(q, k, v, softcap=-1), formula(q, k, v)[0])
+        slopes = torch.rand(4, 2, device=DEVICE)[:, 0]
+        self.near(flash_attn.flash_attn_func(q, k, v, alibi_slopes=slopes), formula(q, k, v, slopes=slopes)[0])
+
+    def test_combine(self):
+        """Attention to all keys, of that to parts of them."""
+        q, k, v = self.draw(2, 9, 4, 16), self.draw(2, 30, 4, 16), self.draw(2, 30, 4, 16)
+        wanted, sums = formula(q, k, v)
+        parts = [flash_attn_3.flash_attn_func(q, k[:, i:j], v[:, i:j], return_attn_probs=True)
+                 for i, j in ((0, 7), (7, 8), (8, 8), (8, 30))]
+        o = torch.stack([x for x, _ in parts])
+        lse = torch.stack([x.transpose(1, 2) for _, x in parts])
+        mine, own = flash_attn_3.flash_attn_combine(o, lse)
+        self.near(mine, wanted)
+        self.near(own, sums.transpose(1, 2))
+        out = torch.empty_like(wanted, dtype=torch.bfloat16)
+        self.assertIs(flash_attn_3.flash_attn_combine(o, lse, out)[0], out)
+        self.near(out, wanted, 1e-2)
+        half, _ = flash_attn_3.flash_attn_combine(o, lse, out_dtype=torch.float16)
+        self.assertIs(half.dtype, torch.float16)
+        packed, own = flash_attn_3.flash_attn_combine(o.flatten(1, 2), lse.flatten(1, 2))
+        self.near(packed, wanted.flatten(0, 1))
+        none, own = flash_attn_3.flash_attn_combine(0 * o, torch.full_like(lse, -math.inf))
+        self.assertTrue((none == 0).all() and torch.isneginf(own).all())
+        self.assertIsNone(flash_attn_3.get_scheduler_metadata(2, 1, 9, 4, 2, 64, torch.ones(2, dtype=torch.int32)))
 
 
 class Varlen(Case):
@@ -232,6 +276,77 @@ class Varlen(Case):
         self.assertTrue((o[3:8] == 0).all() and torch.isneginf(lse[:, 3:8]).all())
 
 
+class Compiled(Case):
+    """torch.compile takes operators whole, and calls caches between its graphs."""
+
+    def setUp(self):
+        super().setUp()
+        self.x, self.slopes = self.draw(2, 5, 4, 8), torch.rand(2, 4, device=DEVICE)
+        self.cu = torch.tensor([0, 3, 10], dtype=torch.int32, device=DEVICE)
+        self.used = torch.tensor([2, 4], dtype=torch.int32, device=DEVICE)
+
+    def same(self, function, **words):
+        torch._dynamo.reset()
+        compiled = torch.compile(function, backend="aot_eager", **words)
+        for _ in range(2):
+            for mine, wanted in zip(compiled(self.x), function(self.x)):
+                self.near(mine, wanted)
+
+    def varlen(self, module, x, *rest, **words):
+        flat = x.view(10, 4, 8)
+        return module.flash_attn_varlen_func(2 * flat, flat, flat, self.cu, self.cu, 7, 7, *rest, **words,
+                                             return_attn_probs=True)[:2]
+
+    def test_functions(self):
+        two, three = flash_attn, flash_attn_3
+        for dynamic, function in (
+            (None, lambda x: two.flash_attn_func(2 * x, x, x, causal=True, window_size=(3, -1), return_attn_probs=True)[:2]),
+            (True, lambda x: two.flash_attn_func(x, x, x, alibi_slopes=self.slopes, causal=True, return_attn_probs=True)[:2]),
+            (None, lambda x: (two.flash_attn_qkvpacked_func(torch.stack([x, x, x], 2), softcap=2.0),)),
+            (True, lambda x: three.flash_attn_func(x, x, x, attention_chunk=2, return_attn_probs=True)),
+            (None, lambda x: (three.flash_attn_func(x, x[:, :, :1], x[:, :, :1], qv=x, causal=True),)),
+            (True, lambda x: self.varlen(two, x, causal=True, alibi_slopes=self.slopes)),
+            (None, lambda x: self.varlen(three, x, self.used, self.used)),
+        ):
+            self.same(function, fullgraph=True, dynamic=dynamic)
+
+    def test_caches(self):
+        k, v = self.draw(2, 20, 4, 8), self.draw(2, 20, 4, 8)
+        for module in (flash_attn, flash_attn_3):
+            self.same(lambda x: module.flash_attn_with_kvcache(2 * x, k, v, x, x, cache_seqlens=self.used, causal=True,
+                                                               return_softmax_lse=True))
+
+    def test_attention(self):
+        """heed.attention() and plans, which are no operators."""
+        plan = heed.Plan("b2 h4 s5 d8 f32", heed.Context(DEVICE))
+        for words in ({"causal": True}, {"window": [2, 1], "align": "top-left"}, {"scale": 0.37, "softcap": 2.0}):
+            self.same(lambda x: (heed.attention(2 * x, x, x, **words) + 1,))
+        self.same(lambda x: (plan.execute(2 * x, x, x) + 1,))
+
+    def test_checks_of_torch(self):
+        x, flat = self.x, self.x.view(10, 4, 8)
+        rest = (0.3, True, -1, -1, 0.0, 0, math.inf, True)
+        for call in ((x, x, x, None, None, *rest), (x, x, x, self.slopes, None, *rest), (x[:, :0], x, x, None, None, *rest),
+                     (x, x, x, None, None, *rest[:-1], False)):
+            for name, outcome in torch.library.opcheck(torch.ops.heed.flash_attention.default, call).items():
+                self.assertEqual(outcome, "SUCCESS", name)
+        for more in ((None, None, None, self.slopes), (self.used, self.used, None, None)):
+            call = (flat, flat, flat, self.cu, self.cu, *more, None, 7, 7, *rest)
+            for name, outcome in torch.library.opcheck(torch.ops.heed.flash_attention_varlen.default, call).items():
+                self.assertEqual(outcome, "SUCCESS", name)
+
+    def test_fake_tensors(self):
+        from torch._subclasses import FakeTensorMode
+
+        with FakeTensorMode():
+            x = torch.empty(2, 5, 4, 8)
+            self.assertEqual(flash_attn.flash_attn_func(x, x, x[..., :3]).shape, (2, 5, 4, 3))
+            with self.assertRaisesRegex(heed.InvalidError, "q: the tensor requires a gradient"):
+                flash_attn.flash_attn_func(x.requires_grad_(), x, x)
+        with self.assertRaisesRegex(heed.ArgumentTypeError, "q: the Tensor has no memory"):
+            torch.vmap(lambda x: flash_attn.flash_attn_func(x, x, x))(self.draw(3, 2, 5, 4, 8))
+
+
 class Caches(Case):
     def setUp(self):
         super().setUp()
@@ -253,6 +368,14 @@ class Caches(Case):
                         self.near(o[b:b + 1], wanted[0])
                         self.near(lse[b:b + 1], wanted[1].masked_fill(torch.isneginf(wanted[1]), empty), 1e-4)
         self.near(flash_attn.flash_attn_with_kvcache(q, k, v), formula(q, k[:2], v[:2])[0])
+
+        class Seven:
+            """A whole number, such as NumPy's."""
+
+            def __index__(self):
+                return 7
+        self.near(flash_attn.flash_attn_with_kvcache(q, k, v, cache_seqlens=Seven()),
+                  formula(q, k[:2, :7], v[:2, :7])[0])
 
     def turned(self, x, at, interleaved):
         """The rotary embedding, element for element."""
@@ -544,6 +667,10 @@ class Mistakes(Case):
         x = self.draw(9, 4, 16)
         two, three = flash_attn, flash_attn_3
         unsupported, invalid, wrong = heed.UnsupportedError, heed.InvalidError, heed.ArgumentTypeError
+        cos, wide = self.draw(30, 4), self.draw(30, 9)
+
+        def cache(**words):
+            return two.flash_attn_with_kvcache(q, q.clone(), q.clone(), q[:, :1], q[:, :1], **{"cache_seqlens": 1, **words})
         rows = (
             (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_func(q, q, q, 0.1)),
             (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, 0.1)),
@@ -580,12 +707,38 @@ class Mistakes(Case):
             (invalid, "cache_seqlens: shape", lambda: two.flash_attn_with_kvcache(q, q, q, cache_seqlens=cu)),
             (invalid, "k: k and v", lambda: two.flash_attn_with_kvcache(q, q, q, q, cache_seqlens=1)),
             (invalid, "rotary_cos", lambda: two.flash_attn_with_kvcache(q, q, q, rotary_cos=q)),
+            (wrong, "rotary_cos: str", lambda: cache(rotary_cos="a", rotary_sin="b")),
+            (invalid, r"rotary_cos: shape is \(4,\)", lambda: cache(rotary_cos=cos[0], rotary_sin=cos[0])),
+            (invalid, r"rotary_cos: shape is \(30, 9\)", lambda: cache(rotary_cos=wide, rotary_sin=wide)),
+            (invalid, "rotary_sin: shape", lambda: cache(rotary_cos=cos, rotary_sin=cos[:9])),
+            (wrong, "alibi_slopes: list", lambda: two.flash_attn_func(q, q, q, alibi_slopes=[1])),
+            (wrong, "cache_leftpad: list", lambda: cache(cache_leftpad=[1, 2])),
+            (invalid, "cache_leftpad: shape", lambda: cache(cache_leftpad=cu)),
+            (wrong, "cache_batch_idx: list", lambda: cache(cache_batch_idx=[1, 2])),
+            (wrong, "cache_seqlens: dtype", lambda: cache(cache_seqlens=torch.ones(2))),
+            (wrong, "window_size: 'None' is no pair", lambda: two.flash_attn_func(q, q, q, window_size=None)),
+            (wrong, "window_size: '3' is no pair", lambda: two.flash_attn_func(q, q, q, window_size=3)),
+            (wrong, "window_size: 'ab' is no pair", lambda: two.flash_attn_func(q, q, q, window_size="ab")),
+            (wrong, r"window_size\[0\]: NoneType", lambda: two.flash_attn_func(q, q, q, window_size=(None, None))),
+            (wrong, "max_seqlen_q: float", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5.0, 5)),
+            (wrong, "max_seqlen_q: str", lambda: three.flash_attn_with_kvcache(
+                x, q, q, cache_seqlens=1, cu_seqlens_q=cu, max_seqlen_q="5")),
+            (wrong, "softmax_scale: str", lambda: two.flash_attn_func(q, q, q, softmax_scale="x")),
+            (wrong, "softcap: str", lambda: two.flash_attn_func(q, q, q, softcap="x")),
+            (wrong, "attention_chunk: float", lambda: three.flash_attn_func(q, q, q, attention_chunk=2.5)),
+            (wrong, "out_partial: int", lambda: three.flash_attn_combine(3, q)),
+            (invalid, "out_partial: shape", lambda: three.flash_attn_combine(q[0], q)),
+            (invalid, "lse_partial: shape", lambda: three.flash_attn_combine(q, q)),
+            (invalid, "out: pass", lambda: three.flash_attn_combine(q, q[..., 0], q)),
         )
         for error, part, call in rows:
             with self.subTest(part=part):
                 with self.assertRaisesRegex(error, part):
                     call()
         if DEVICE == "cpu":
+            for numbers in ([3, 0], [-1, 0]):
+                with self.assertRaisesRegex(invalid, "cache_batch_idx: .* must be 0 to 1"):
+                    cache(cache_batch_idx=torch.tensor(numbers, dtype=torch.int32))
             with self.assertRaisesRegex(invalid, "k: 9 new keys after 1 are beyond the cache's 9"):
                 two.flash_attn_with_kvcache(q, q, q, q, q, cache_seqlens=1)
         wanting = q.clone().requires_grad_()
