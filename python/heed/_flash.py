@@ -76,7 +76,7 @@ def words_of(
     empty: float = -math.inf,
     qv: Any = None,
 ) -> Words:
-    """The words of a call, checked. A scale of 0 makes means; a softcap below 0 is none."""
+    """The words of a call, checked. A scale of 0 makes means; a softcap below 0 is off."""
     if slopes is not None and not isinstance(slopes, Tensor):
         raise ArgumentTypeError(
             f"alibi_slopes: {type(slopes).__name__} is no torch.Tensor; pass one, or None"

@@ -196,7 +196,7 @@ class Dense(Case):
         self.assertEqual(cache.shape, (2, 0, 4, 16))
 
     def test_scales_and_softcaps(self):
-        """A scale of 0 makes means; a softcap below 0 is none."""
+        """A scale of 0 makes means; a softcap below 0 is off."""
         q, k, v = (self.draw(2, 9, 4, 16) for _ in range(3))
         for module in (flash_attn, flash_attn_3):
             for causal in (False, True):
