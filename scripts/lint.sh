@@ -64,6 +64,15 @@ for path in sys.argv[1:]:
         ast.parse(re.sub("@[A-Z_]+@", "0", file.read()), path)'
 }
 
+# The types of the package alone, whatever is installed beside it: pyproject.toml has the rest.
+types() {
+    command -v mypy >/dev/null || {
+        echo "skipped: no mypy"
+        return 0
+    }
+    mypy --strict --no-site-packages --cache-dir "$build/mypy"
+}
+
 prose() {
     scripts/prose.py
 }
@@ -98,6 +107,7 @@ check clang-tidy tidy
 check cppcheck cppcheck_all
 check shellcheck scripts
 check python python
+check mypy types
 check prose prose
 check subjects subjects
 check links links

@@ -711,7 +711,9 @@ def report(*, clear: bool = False) -> Report:
     Returns:
         a list of rows (calls, problem, kernel, reason), the most frequent one first. It has the
         calls of heed.attention() and all that is made of it; those of heed.Plan are not counted.
-        A call that torch.compile left to torch counts once for each time that it was compiled.
+        A call that torch.compile left to torch, for what was known while it compiled, counts once
+        for each time that it was compiled; others count whenever the program runs. Beyond 1000
+        rows of either kind, further ones are counted together as "others".
     """
     found = _report.report()
     if clear:

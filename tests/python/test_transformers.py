@@ -41,6 +41,11 @@ DECODERS = {
         transformers.LlamaConfig(**SMALL, num_key_value_heads=2)),
     "mistral": lambda: transformers.MistralForCausalLM(
         transformers.MistralConfig(**SMALL, num_key_value_heads=2, sliding_window=7)),
+    "qwen2": lambda: transformers.Qwen2ForCausalLM(
+        transformers.Qwen2Config(**SMALL, num_key_value_heads=2)),
+    "qwen3": lambda: transformers.Qwen3ForCausalLM(
+        transformers.Qwen3Config(**SMALL, num_key_value_heads=2, head_dim=16, use_sliding_window=True,
+                                 sliding_window=7, max_window_layers=2)),
     "gemma2": lambda: transformers.Gemma2ForCausalLM(
         transformers.Gemma2Config(**SMALL, num_key_value_heads=2, head_dim=16, sliding_window=7,
                                   attn_logit_softcapping=2.0, query_pre_attn_scalar=16)),
@@ -197,6 +202,15 @@ class Encoders(Case):
         self.near(mine(x).last_hidden_state, eager(x).last_hidden_state)
         self.near(mine(x, attention_mask=seen).last_hidden_state,
                   eager(x, attention_mask=seen).last_hidden_state, seen)
+        self.assertNotIn("causal", self.problems())
+
+    def test_vit(self):
+        words = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96,
+                 "image_size": 32, "patch_size": 8}
+        eager, mine = both(lambda: transformers.ViTModel(transformers.ViTConfig(**words)))
+        x = torch.randn(2, 3, 32, 32, device=DEVICE)
+        self.near(mine(x).last_hidden_state, eager(x).last_hidden_state)
+        self.assertIn("b2 h4 s17 d16 f32", self.problems())
         self.assertNotIn("causal", self.problems())
 
     def test_modernbert(self):
