@@ -5,8 +5,8 @@
     scripts/kernelbench.py CHECKOUT --dry-run        exports all solutions and checks their sources; needs no GPU
 
 CHECKOUT is a checkout of KernelBench, of which nothing is changed: eval_kernel_against_ref() judges and times a
-solution, measure_ref_program_time() the suite's own model in the same process, validate_kernel_static() the source,
-and fastp() makes the score. Each evaluation has a process of its own. kernelbench_report.json in FOLDER has
+solution, measure_ref_program_time() the suite's own model, once for each task and precision, validate_kernel_static()
+the source, and fastp() makes the score. Each evaluation has a process of its own. kernelbench_report.json in FOLDER has
 their answers beside heed's own measurement of the attention in the task (`heed bench --cold`), and where the difference
 comes from. Evaluations that are in the report already are kept, so that a run can go on later;
 --again makes them anew.
@@ -108,6 +108,16 @@ def check_source(checkout, text, precision):
     return {"accepted": valid, "errors": errors, "warnings": warnings}
 
 
+def open_device():
+    """The GPU, whose architecture the suite is told."""
+    import torch
+    from kernelbench import utils
+
+    device = torch.device("cuda:0")
+    utils.set_gpu_arch([ARCHITECTURES[torch.cuda.get_device_capability(device)[0]]])
+    return device
+
+
 def evaluate(job):
     """One evaluation; the answer goes to the file job["answer"]."""
     checkout = pathlib.Path(job["checkout"])
@@ -116,22 +126,29 @@ def evaluate(job):
     answer = {"static_check": check_source(checkout, solution, job["precision"]), "stubs": stubs.made}
     if job["gpu"]:
         import torch
-        from kernelbench import eval as suite_eval, timing, utils
+        from kernelbench import eval as suite_eval
 
-        device = torch.device("cuda:0")
-        utils.set_gpu_arch([ARCHITECTURES[torch.cuda.get_device_capability(device)[0]]])
+        device = open_device()
         result = suite_eval.eval_kernel_against_ref(
             reference, solution, num_correct_trials=job["correct_trials"], num_perf_trials=job["trials"],
             measure_performance=True, timing_method="cuda_event", build_dir=job["build"], device=device,
             backend="cuda", precision=suite_eval.get_torch_dtype_from_string(job["precision"]))
         answer["result"] = plain(result.model_dump()) if result is not None else None
-        words = {"ref_arch_name": "reference", "ref_arch_src": reference, "num_trials": job["trials"],
-                 "device": device, "precision": job["precision"]}
-        answer["eager"] = plain(timing.measure_ref_program_time(**words))
-        if job["compiled"]:
-            answer["compiled"] = plain(timing.measure_ref_program_time(use_torch_compile=True, **words))
         answer["versions"] = {"torch": torch.__version__, "cuda": torch.version.cuda,
                               "device": torch.cuda.get_device_name(device)}
+    pathlib.Path(job["answer"]).write_text(json.dumps(answer))
+
+
+def time_reference(job):
+    """The time of the suite's own model, eager and compiled."""
+    open_suite(pathlib.Path(job["checkout"]))
+    from kernelbench import timing
+
+    words = {"ref_arch_name": "reference", "ref_arch_src": pathlib.Path(job["task"]).read_text(),
+             "num_trials": job["trials"], "device": open_device(), "precision": job["precision"]}
+    answer = {"eager": plain(timing.measure_ref_program_time(**words))}
+    if job["compiled"]:
+        answer["compiled"] = plain(timing.measure_ref_program_time(use_torch_compile=True, **words))
     pathlib.Path(job["answer"]).write_text(json.dumps(answer))
 
 
@@ -140,6 +157,9 @@ def build(job):
     os.environ["TORCH_EXTENSIONS_DIR"] = job["build"]
     os.environ["TORCH_CUDA_ARCH_LIST"] = job["architecture"]
     exec(compile(pathlib.Path(job["solution"]).read_text(), job["solution"], "exec"), {})
+
+
+WORKERS = {"--evaluate": evaluate, "--reference": time_reference, "--build": build}
 
 
 # ---- In the process that asks for them ----
@@ -300,15 +320,24 @@ def build_all(args, entries, work):
                 print(f"{entry['task']} {entry['row']}: not compiled: {failed}", file=sys.stderr)
 
 
-def measure(args, entry, work, made):
+def ask(args, entry, work, name):
+    """The answer of a job in a process of its own, or {"failed": why}."""
     job = job_of(args, entry, work)
     pathlib.Path(job["answer"]).unlink(missing_ok=True)
-    failed = finish(*run_job(job, "--evaluate", args.timeout))
-    if failed:
-        entry["failed"] = failed
+    failed = finish(*run_job(job, name, args.timeout))
+    return {"failed": failed} if failed else json.loads(pathlib.Path(job["answer"]).read_text())
+
+
+def measure(args, entry, work, made, references):
+    """@made and @references keep heed's own figures by problem, and the suite's of its model by task and precision."""
+    entry.update(ask(args, entry, work, "--evaluate"))
+    if args.dry_run or "failed" in entry:
         return
-    entry.update(json.loads(pathlib.Path(job["answer"]).read_text()))
-    if args.dry_run:
+    key = entry["task"], entry["precision"]
+    if key not in references:
+        references[key] = ask(args, entry, work, "--reference")
+    entry.update(references[key])
+    if "failed" in entry:
         return
     entry["own"] = own_measurement(args, entry["_task"]["attention"][0]["problem"], ROWS[entry["row"]][2], made)
     add_difference(entry, entry["_task"])
@@ -357,7 +386,8 @@ def known(args):
     report = json.loads(path.read_text())
     if report.get("schema") != SCHEMA:
         raise SystemExit(f"kernelbench: {path} is no report of this script")
-    return {(e["task"], e["row"], e["form"]): e for e in report["evaluations"] if "result" in e}
+    return {(e["task"], e["row"], e["form"]): e for e in report["evaluations"]
+            if "result" in e and "failed" not in e}
 
 
 def parse(arguments):
@@ -394,8 +424,8 @@ def parse(arguments):
 
 
 def main():
-    if sys.argv[1:2] in (["--evaluate"], ["--build"]):
-        return {"--evaluate": evaluate, "--build": build}[sys.argv[1]](json.loads(sys.argv[2]))
+    if sys.argv[1:2] and sys.argv[1] in WORKERS:
+        return WORKERS[sys.argv[1]](json.loads(sys.argv[2]))
     args = parse(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         work = (args.work or pathlib.Path(folder)).resolve()
@@ -403,11 +433,13 @@ def main():
         entries = [done.get((e["task"], e["row"], e["form"]), e) for e in entries]
         others = [e for key, e in done.items() if e not in entries]
         made = {e["own"]["problem"]: e["own"] for e in done.values() if e.get("own", {}).get("exit") == 0}
+        references = {(e["task"], e["precision"]): {name: e[name] for name in ("eager", "compiled") if name in e}
+                      for e in done.values() if "eager" in e}
         if not args.dry_run:
             build_all(args, entries, work)
         for entry in entries:
             if "_solution" in entry:
-                measure(args, entry, work, made)
+                measure(args, entry, work, made, references)
                 write_report(args, others + entries)
             print(say(entry), flush=True)
         write_report(args, others + entries)

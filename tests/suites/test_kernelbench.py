@@ -48,7 +48,11 @@ def eval_kernel_against_ref(reference, solution, num_correct_trials, num_perf_tr
     return Result(compiled=True, correctness=right, runtime=2.0 if right else -1.0, metadata={"device": device})
 """
 TIMING = """
+import os
+
 def measure_ref_program_time(ref_arch_name, ref_arch_src, num_trials, device, precision, use_torch_compile=False):
+    with open(os.environ["TIMED"], "a") as file:
+        file.write(f"{precision} {use_torch_compile}\\n")
     return {"mean": 3.0 if use_torch_compile else 5.0}
 """
 SCORE = """
@@ -105,7 +109,7 @@ class Script(unittest.TestCase):
         self.heed.chmod(0o755)
 
     def run_script(self, *words, checkout="suite"):
-        variables = dict(os.environ, PYTHONPATH=str(self.folder / "fake"))
+        variables = dict(os.environ, PYTHONPATH=str(self.folder / "fake"), TIMED=str(self.folder / "timed"))
         command = [sys.executable, "-B", ROOT / "scripts" / "kernelbench.py", self.folder / checkout, "--heed",
                    self.heed, "--out", self.folder / "out", *words]
         return subprocess.run([str(x) for x in command], env=variables, capture_output=True, text=True, check=False)
@@ -133,7 +137,7 @@ class Script(unittest.TestCase):
         self.assertIn("not accepted: no kernel in the file", done.stdout)
 
     def test_evaluation(self):
-        words = ("--tasks", "3/43", "--rows", "f32,f16", "--forms", "kernel", "--trials", "7")
+        words = ("--tasks", "3/43", "--rows", "f32,f32-f16,f16", "--forms", "kernel", "--trials", "7")
         done, report, rows = self.report(*words)
         right, wrong = rows["3/43", "f16", "kernel"], rows["3/43", "f32", "kernel"]
         self.assertEqual(right["stubs"], ["openai"])
@@ -146,6 +150,10 @@ class Script(unittest.TestCase):
         self.assertEqual(report["fast_p"]["f32/kernel"]["eager"]["0.0"], 0.0)
         self.assertIn("right, 2.0 ms, 2.50x eager, 1.50x torch.compile", done.stdout)
         self.assertIn("WRONG", done.stdout)
+        # The suite's model is timed once for each precision.
+        timed = (self.folder / "timed").read_text().split("\n")
+        self.assertEqual(timed, ["fp32 False", "fp32 True", "fp16 False", "fp16 True", ""])
+        self.assertEqual(rows["3/43", "f32-f16", "kernel"]["eager"], wrong["eager"])
         # A later run keeps what is there, and adds to it.
         path = self.folder / "suite/src/kernelbench/eval.py"
         path.write_text("raise RuntimeError('not evaluated again')\n")
