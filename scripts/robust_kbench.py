@@ -50,12 +50,22 @@ STUBS = {  # module: files of its stand-in
         "driver.py": "class Device:\n    @staticmethod\n    def count():\n        return 0\n",
     },
 }
+#: For heed's judge: the extension that the suite has built and timed, or if there is none one of the same source.
 WRAPPER = """
+import importlib.util
+import pathlib
+
 import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load
 
-kernel = load(name="heed_attention", sources=[{path!r}], extra_cuda_cflags=["-O3", "--use_fast_math"])
+built = pathlib.Path({built!r})
+if built.exists():
+    found = importlib.util.spec_from_file_location("heed_attention", built)
+    kernel = importlib.util.module_from_spec(found)
+    found.loader.exec_module(kernel)
+else:
+    kernel = load(name="heed_attention", sources=[{path!r}], extra_cuda_cflags=["-O3", "--use_fast_math"])
 
 class ModelNew(nn.Module):
     def __init__(self, causal):
@@ -89,24 +99,22 @@ def run_correct(job):
                                         op_atol=job["atol"], op_rtol=job["atol"])
 
 
-def extensions(job):
+def extensions(solution):
     """Where the extension that is timed is built: without this all solutions share one place."""
-    return str(pathlib.Path(job["solution"]).parent / "extensions")
-
-
-def run_build(job):
-    """Builds what run_time() loads, so that solutions can be built side by side and timed one after another."""
-    from robust_kbench.primitives import evaluate
-
-    return evaluate.compile_cuda_kernel(task_dir=job["task"], cuda_code_path=job["solution"], timeout=job["timeout"],
-                                        ext_dir=extensions(job))
+    return pathlib.Path(solution).parent / "extensions"
 
 
 def run_time(job):
     from robust_kbench.primitives import evaluate
 
     return evaluate.eval_cuda_kernel(task_dir=job["task"], cuda_code_path=job["solution"], timeout=job["timeout"],
-                                     repetition_time=job["repetitions"], ext_dir=extensions(job))
+                                     repetition_time=job["repetitions"], ext_dir=str(extensions(job["solution"])))
+
+
+def run_build(job):
+    """Builds what run_time() loads, so that solutions can be built side by side and timed one after another. The suite's
+    own compile step has other flags: its timer would build again."""
+    return run_time(dict(job, repetitions=1))
 
 
 def run_reference(job):
@@ -184,7 +192,8 @@ def prepare(args, work):
         (work / name).mkdir()
         found[name] = shutil.copy(path, work / name / "forward.cu")
         (work / "judged" / name).mkdir(parents=True)
-        (work / "judged" / name / f"{name}.py").write_text(WRAPPER.format(path=str(found[name])))
+        (work / "judged" / name / f"{name}.py").write_text(WRAPPER.format(
+            path=str(found[name]), built=str(extensions(found[name]) / "heed_attention" / "heed_attention.so")))
     return found, answer["solutions"][0]
 
 

@@ -39,9 +39,6 @@ FILTERS = "".join(f"def {name}(task, num_seeds):\n    return False\n" for name i
 EVALUATE = """
 import pathlib
 
-def compile_cuda_kernel(task_dir, cuda_code_path, timeout, ext_dir):
-    return {"compiled": True}
-
 def correct_cuda_kernel(task_dir, cuda_code_path, timeout, op_atol, op_rtol):
     assert op_atol == op_rtol == 1e-2
     text = pathlib.Path(cuda_code_path).read_text()
@@ -49,6 +46,10 @@ def correct_cuda_kernel(task_dir, cuda_code_path, timeout, op_atol, op_rtol):
     return {"summary": {"correct": not text.startswith("// Wrong"), "max_diff": 0.0}}
 
 def eval_cuda_kernel(task_dir, cuda_code_path, timeout, repetition_time, ext_dir):
+    built = pathlib.Path(ext_dir, "heed_attention", "heed_attention.so")
+    assert built.exists() == (repetition_time > 1)  # built once, and then timed
+    built.parent.mkdir(parents=True, exist_ok=True)
+    built.touch()
     return {"summary": {"avg_mean_time": 0.1}}
 
 def eval_torch_runtime(task_dir, repetition_time, timeout):
@@ -58,7 +59,11 @@ def eval_torch_runtime(task_dir, repetition_time, timeout):
 WRAPPER = """#!/bin/sh
 [ "$2" = judge ] || exec "{heed}" "$@"
 case "$(basename "$3")" in
-heed) word={right} ;;
+heed)
+    word={right}
+    built=$(sed -n "s/^built = pathlib.Path('\\(.*\\)')$/\\1/p" "$3/heed.py")
+    [ -e "$built" ] || exit 1
+    ;;
 keeps_*|zeroes_*) word=cheats ;;
 other_*) word=measured ;;
 *) word=wrong ;;
