@@ -7,10 +7,10 @@ makes them of benchmarks/, draws those of README.md as docs/performance.svg, and
     scripts/performance_table.py --check HEED    exits with 1 if they are not what it would write
 
 HEED is the program, such as build/release/cli/heed. A record is what `heed bench --record benchmarks`
-keeps: benchmarks/<device>/<date>/<name>.json. Each device has one table, of its newest date, and one more
-of the problems with words (shapes/words.txt) where records of that date have some: neither's geometric
-means cover rows of the other. README.md has an excerpt: of the last device the problems of EXCERPT, beside
-the means of all of them. docs/story.md has the means of every table alone.
+keeps: benchmarks/<device>/<date>/<name>.json. Each device has a table of each kind of problem (KINDS), of
+the newest date that has such rows: no geometric mean covers rows of two kinds. README.md has an excerpt: of
+the last device the problems of EXCERPT, beside the means of all of them. docs/story.md has the means of
+every table alone.
 """
 
 import argparse
@@ -37,61 +37,70 @@ NAMES, FULL, BAR, GAP = 250, 400, 13, 12
 COLOURS = ("#1b6ec2", "#9aa0a8", "#c4c8ce", "#6b717b", "#dcdfe3")
 
 
-# Words of a problem that change logits or hide keys (docs/features.md).
-WORDS = {"window", "chunk", "align", "softcap", "bias", "alibi", "sinks", "starts", "shown", "lengths", "paged",
-         "array", "score", "visible"}
-WORDED = "Words that hide keys or change logits, on "
 RECORDS = "[the records]("
 
+# Kinds of problems: what the table's heading begins with, the list that such records are made of, and the words of
+# which one at least is in a record of that kind. A row without any belongs there too if the list has it.
+PLAIN = "plain"
+KINDS = {
+    PLAIN: ("", None, set()),
+    "words": ("Words that hide keys or change logits, on ", "words.txt",
+              {"window", "chunk", "align", "softcap", "bias", "alibi", "sinks", "starts", "shown", "array", "score",
+               "visible"}),
+    "serving": ("Sequences and caches, on ", "serving.txt",
+                {"lengths", "paged", "varlen", "append", "shared", "prefix", "invariant"}),
+}
 
-def has_words(problem):
-    return any(word.partition("=")[0] in WORDS for word in problem.split())
+
+def words_of(problem):
+    return {word.partition("=")[0] for word in problem.split()}
 
 
-def is_worded(record, problem):
-    """Does the row belong to the table of words? Their lists also have problems without a word, for comparison."""
-    if has_words(problem):
-        return True
-    listed = (ROOT / "shapes" / "words.txt").read_text().splitlines()
-    return problem in listed and any(has_words(row["problem"]) for row in record["rows"] or [])
+def kind_of(record, problem):
+    """Returns the kind of a row of the record. Lists also have problems without their words, for comparison."""
+    for kind, (_, _, words) in KINDS.items():
+        if words & words_of(problem):
+            return kind
+    for kind, (_, name, words) in KINDS.items():
+        listed = name and problem in (ROOT / "shapes" / name).read_text().splitlines()
+        if listed and any(words & words_of(row["problem"]) for row in record["rows"]):
+            return kind
+    return PLAIN
 
 
-def rows_with(path, worded):
-    """Returns the rows of the record at @path that the table of words has, or the other table."""
+def rows_with(path, kind):
+    """Returns the rows of that kind in the record at @path."""
     record = json.loads(path.read_text())
-    return [row for row in record.get("rows") or [] if is_worded(record, row["problem"]) == worded]
+    return [row for row in record.get("rows") or [] if kind_of(record, row["problem"]) == kind]
 
 
-def newest(benchmarks):
-    """Yields the records of each device's newest date. One on which nothing but words was timed does not count."""
+def newest(benchmarks, kind):
+    """Yields the records of that kind, of the newest date of each device that has some."""
     for device in sorted({path.parent.parent for path in benchmarks.glob("*/*/*.json")}):
-        dates = sorted({path.parent for path in device.glob("*/*.json")}, reverse=True)
-        plain = [date for date in dates if any(rows_with(path, False) for path in date.glob("*.json"))]
-        yield from (plain or dates)[0].glob("*.json")
+        found = [path for path in sorted(device.glob("*/*.json")) if rows_with(path, kind)]
+        yield from (path for path in found if path.parent == found[-1].parent)
 
 
-def part(heed, benchmarks, worded):
-    """Returns the tables that `heed report --brief` makes of the rows with words, or of the others, by the folder
-    of their records."""
+def tables_of(heed, benchmarks, kind):
+    """Returns the tables that `heed report --brief` makes of the rows of that kind, by device."""
     with tempfile.TemporaryDirectory() as scratch:
         copies = pathlib.Path(scratch) / benchmarks.name
-        for path in newest(benchmarks):
-            copy, rows = copies / path.relative_to(benchmarks), rows_with(path, worded)
+        for path in newest(benchmarks, kind):
+            copy = copies / path.relative_to(benchmarks)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            if rows:
-                copy.write_text(json.dumps({**json.loads(path.read_text()), "rows": rows}))
+            copy.write_text(json.dumps({**json.loads(path.read_text()), "rows": rows_with(path, kind)}))
         text = report(heed, copies)
     parts = re.split(rf"(?m)^(?=.*{re.escape(RECORDS)})", text)[1:]
-    return {re.search(rf"{re.escape(RECORDS)}([^)]*)", block)[1]: block.strip() + "\n\n" for block in parts}
+    return {re.search(rf"{re.escape(RECORDS)}[^/)]*/([^/)]*)", block)[1]: KINDS[kind][0] + block.strip() + "\n\n"
+            for block in parts}
 
 
 def tables(heed, benchmarks):
     """Returns all tables as Markdown, and the last one without words; "" of each if there is none."""
-    plain, worded = part(heed, benchmarks, False), part(heed, benchmarks, True)
-    text = ""
-    for folder in [*plain, *(folder for folder in worded if folder not in plain)]:
-        text += plain.get(folder, "") + (WORDED + worded[folder] if folder in worded else "")
-    return text, list(plain.values())[-1] if plain else ""
+    made = [tables_of(heed, benchmarks, kind) for kind in KINDS]
+    devices = dict.fromkeys(device for found in made for device in found)
+    plain = list(made[0].values())
+    return "".join(found.get(device, "") for device in devices for found in made), plain[-1] if plain else ""
 
 
 def report(heed, benchmarks):
@@ -174,11 +183,11 @@ def picture(text):
 
 def roofline(heed, benchmarks):
     """Returns the roofline of the last device that heed has ceilings of, as a page; "" without one."""
-    records = list(newest(benchmarks))
+    folders = {path.parent for path in newest(benchmarks, PLAIN)}
     with tempfile.TemporaryDirectory() as scratch:
         drawing = pathlib.Path(scratch) / "final" / "roofline.svg"
-        for folder in sorted({path.parent for path in records}, reverse=True):
-            named = [path for path in records if path.parent == folder]
+        for folder in sorted(folders, reverse=True):
+            named = sorted(folder.glob("*.json"))
             board = ["--board", f"{scratch}/{folder.parent.name}.db"]
             for command in (["board", "add", *board, *named], ["report", "--final", drawing.parent, *board]):
                 # Ceilings that were measured on this machine are none of the tree's.

@@ -99,12 +99,21 @@ def test_table(folder):
     assert run(folder).returncode == 0
     whole = page.read_text()
     assert plain.partition(performance_table.END)[0].strip() in whole and whole.count(means) == 1
-    words = whole.partition(performance_table.WORDED)[2]
+    heading = performance_table.KINDS["words"][0]
+    words = whole.partition(heading)[2]
     assert "| problem | heed: time, TFLOP/s | flex |" in words and "| geometric mean |  | 9.00x |" in words
-    assert f"| {P1} |" not in words and "window" not in whole.partition(performance_table.WORDED)[0]
+    assert f"| {P1} |" not in words and "window" not in whole.partition(heading)[0]
     assert readme.read_text() == short and run(folder, "--check").returncode == 0
+    # So have sequences and caches. A table is of the newest date that has some of its rows.
     write(folder, "2026-01-03", "plain.json", "12:00:00", row(P1, 1e-5, match("x", 2e-5, 2.0)))
-    assert run(folder).returncode == 0 and "window" not in page.read_text(), "words of an older date"
+    write(folder, "2026-01-04", "serving.json", "12:00:00",
+          row("b16 h32/8 s1/4096 d128 bf16 lengths paged=16", 1e-5, match("y", 2e-5, 2.0)),
+          row("b8 h32/8 s4/4096 d128 bf16", 1e-5, match("y", 8e-5, 8.0)))
+    assert run(folder).returncode == 0
+    whole = page.read_text()
+    served = whole.partition(performance_table.KINDS["serving"][0])[2]
+    assert "2026-01-04)" in served and "| geometric mean |  | 4.00x |" in served and served.count("| b") == 2
+    assert words.partition(performance_table.END)[0].strip() in whole and P2 not in whole
     assert "over all 1 rows of it" in readme.read_text()
     readme.write_text("no markers")
     assert "lacks the lines" in run(folder).stderr
