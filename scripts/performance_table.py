@@ -39,7 +39,7 @@ COLOURS = ("#1b6ec2", "#9aa0a8", "#c4c8ce", "#6b717b", "#dcdfe3")
 
 RECORDS = "[the records]("
 
-# Kinds of problems: what the table's heading begins with, the list that such records are made of, and the words of
+# Kinds of problems: the first words of a table's heading, the list that such records are made of, and the words of
 # which one at least is in a record of that kind. A row without any belongs there too if the list has it.
 PLAIN = "plain"
 KINDS = {
