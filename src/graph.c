@@ -72,11 +72,13 @@ heed_status heed_graph_create(heed_graph **graph, const heed_plan *plan,
     return status;
 }
 
-/* Checks the numbers that heed_execute() checks where no stream is captured. */
-static heed_status check_launch(heed_graph *graph, void *stream)
+/* Checks the numbers that heed_execute() checks where no stream is captured. Threads may launch a
+ * graph at the same time: it stays as it is. */
+static heed_status check_launch(const heed_graph *graph, void *stream)
 {
-    graph->buffers.stream = stream;
-    return graph->plan->operands ? heed_check_execution(graph->plan, &graph->buffers) : HEED_OK;
+    heed_buffers buffers = graph->buffers;
+    buffers.stream = stream;
+    return graph->plan->operands ? heed_check_execution(graph->plan, &buffers) : HEED_OK;
 }
 
 heed_status heed_graph_launch(heed_graph *graph, void *stream)
