@@ -210,6 +210,18 @@ def commit_of(folder):
     return commit if top and pathlib.Path(top).resolve() == pathlib.Path(folder).resolve() else None
 
 
+def version_of(heed):
+    """The program's version and commit, as `heed doctor` has them."""
+    _, answer = heed_json(heed, "doctor")
+    found = [one["text"] for one in answer.get("findings", []) if one.get("check") == "heed"]
+    return found[0] if found else None
+
+
+def command_of(arguments):
+    """A command for a report: of absolute paths the last part."""
+    return " ".join(pathlib.Path(a).name if a.startswith("/") else a for a in map(str, arguments))
+
+
 def own_measurement(args, spec, kind, made):
     """heed bench of the attention alone: median seconds of heed and of the fastest rival, None where unknown. @made
     keeps answers by problem: a problem is measured once."""
@@ -366,8 +378,8 @@ def public(entry):
 def write_report(args, entries):
     report = {
         "schema": SCHEMA, "suite": "KernelBench", "suite_commit": commit_of(args.checkout),
-        "heed_commit": commit_of(ROOT), "time": datetime.datetime.now(datetime.timezone.utc).isoformat(),
-        "command": " ".join(sys.argv), "dry_run": args.dry_run,
+        "heed": version_of(args.heed), "time": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+        "command": command_of(sys.argv), "dry_run": args.dry_run,
         "notes": [
             "Library solutions have no kernel in the file: the suite's check of sources refuses them, and was off.",
             "float16 products pass or fail the suite's fp32 tolerance, 1e-4, by the values of its inputs, which are "

@@ -31,6 +31,7 @@ ROOT = kernelbench.ROOT
 HERE = ROOT / "integrations" / "robust_kbench"
 FILTERS = ("filter_output_range", "filter_output_std", "filter_output_axes", "filter_input_impact")
 SCHEMA = "heed.robust-kbench/1"
+LOGS = ("stdout", "stderr", "nvcc_output", "cuda_fname", "file")
 EMPTY = """
 def __getattr__(name):
     if name.startswith("__"):
@@ -88,6 +89,9 @@ def run_filters(job):
     task = KernelTask(job["task"])
     answer = {"inputs": task.get_input_settings(), "init": task.get_init_settings()}
     if job["gpu"]:
+        import torch
+
+        answer["device"] = torch.cuda.get_device_name()
         answer["dropped_by"] = {name: bool(getattr(forward, name)(task, num_seeds=3)) for name in FILTERS}
     return answer
 
@@ -252,9 +256,17 @@ def caught(row):
             "heed": ours["judged"] in ("wrong", "cheats", "measured", "failed") if judged else None}
 
 
+def without_logs(value):
+    """What compilers said, and where files were, is none of the report."""
+    if not isinstance(value, dict):
+        return value
+    return {name: without_logs(item) for name, item in value.items() if name not in LOGS}
+
+
 def write_report(args, report):
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "robust_kbench_report.json").write_text(json.dumps(report, indent=2) + "\n")
+    text = json.dumps(without_logs(report), indent=2)
+    (args.out / "robust_kbench_report.json").write_text(text + "\n")
 
 
 def parse(arguments):
@@ -290,7 +302,7 @@ def main():
         work = pathlib.Path(folder)
         (work / "stubs").mkdir()
         report = {"schema": SCHEMA, "suite": "robust-kbench", "suite_commit": kernelbench.commit_of(args.checkout),
-                  "heed_commit": kernelbench.commit_of(ROOT), "command": " ".join(sys.argv), "dry_run": args.dry_run,
+                  "heed": kernelbench.version_of(args.heed), "command": kernelbench.command_of(sys.argv), "dry_run": args.dry_run,
                   "time": datetime.datetime.now(datetime.timezone.utc).isoformat(), "stubs": make_stubs(work / "stubs")}
         found, exported = prepare(args, work)
         report.update(exported=exported, task=ask(args, work, "--filters"))

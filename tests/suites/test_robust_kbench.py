@@ -19,6 +19,10 @@ import robust_kbench as script  # noqa: E402
 
 sys.path.pop(0)
 BAD = ("half_logits", "keeps_answers", "mean_of_v", "other_stream", "zeroes_inputs")
+TORCH = """
+class cuda:
+    get_device_name = staticmethod(lambda: "none")
+"""
 TASK = """
 import json, pathlib
 import openai, pycuda.driver, google.generativeai  # none of which is there
@@ -50,7 +54,7 @@ def eval_cuda_kernel(task_dir, cuda_code_path, timeout, repetition_time, ext_dir
     assert built.exists() == (repetition_time > 1)  # built once, and then timed
     built.parent.mkdir(parents=True, exist_ok=True)
     built.touch()
-    return {"summary": {"avg_mean_time": 0.1}}
+    return {"summary": {"avg_mean_time": 0.1}, "nvcc_output": "said by a compiler", "cuda_fname": cuda_code_path}
 
 def eval_torch_runtime(task_dir, repetition_time, timeout):
     return {"summary": {"avg_mean_time": 0.3}}, {"summary": {"avg_mean_time": 0.2}}
@@ -77,6 +81,8 @@ class Script(unittest.TestCase):
         held = tempfile.TemporaryDirectory()
         self.addCleanup(held.cleanup)
         self.folder = pathlib.Path(held.name).resolve()
+        (self.folder / "fake").mkdir()
+        (self.folder / "fake" / "torch.py").write_text(TORCH)
         for name, text in {"__init__.py": "", "kernel_task.py": TASK, "filter/__init__.py": "",
                            "filter/forward.py": FILTERS, "primitives/__init__.py": "",
                            "primitives/evaluate.py": EVALUATE}.items():
@@ -90,7 +96,8 @@ class Script(unittest.TestCase):
         heed.chmod(0o755)
         command = [sys.executable, "-B", ROOT / "scripts" / "robust_kbench.py", self.folder / checkout, "--heed", heed,
                    "--out", self.folder / "out", *words]
-        return subprocess.run([str(x) for x in command], capture_output=True, text=True, check=False)
+        variables = dict(os.environ, PYTHONPATH=str(self.folder / "fake"))
+        return subprocess.run([str(x) for x in command], env=variables, capture_output=True, text=True, check=False)
 
     def report(self):
         return json.loads((self.folder / "out" / "robust_kbench_report.json").read_text())
@@ -118,6 +125,10 @@ class Script(unittest.TestCase):
             self.assertEqual(caught[name], {"suite": name in ("half_logits", "mean_of_v"), "heed": True}, name)
         self.assertNotIn("time", report["solutions"]["mean_of_v"]["suite"])
         self.assertEqual(report["solutions"]["heed"]["suite"]["time"]["summary"]["avg_mean_time"], 0.1)
+        self.assertIn(", commit ", report["heed"])
+        text = (self.folder / "out" / "robust_kbench_report.json").read_text()
+        self.assertNotIn(str(self.folder), text)
+        self.assertNotIn("said by a compiler", text)
 
     def test_heed_caught(self):
         """The run fails if one side calls heed's own solution bad, or could not judge a solution."""
