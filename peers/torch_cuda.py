@@ -22,6 +22,9 @@ RESERVE_BYTES = 16 << 30
 ORIGIN = re.compile(r"\(Triggered internally at [^)]*\)")
 OTHERS = ("runtime disabled", "not used because")
 
+# Of a reason why a way was not tried so many characters are told, beside the way that was chosen.
+REASON_LENGTH = 120
+
 # Of several ways to compute a problem so many replays are timed, of at least so many calls.
 TRIALS = 5
 TRIAL_CALLS = 10
@@ -57,14 +60,17 @@ class Cuda:
         behind = self.kernel(problem)
         refusal = None
         for group in BACKENDS[name].ways(self.torch, problem, name, self.device):
-            ready = []
+            ready, refused = [], ""
             for way in group:
                 try:
                     ready.append(self.attempt(problem, dense, way, behind))
                 except peer.Unsupported as error:
                     refusal = error
+                    refused += f"; not {way.detail}: {str(error)[:REASON_LENGTH]}"
             if ready:
-                return fastest(ready)
+                chosen = fastest(ready)
+                chosen.detail += refused
+                return chosen
         raise refusal
 
     def tensor(self, problem, letter, data):

@@ -257,7 +257,7 @@ def caught(row):
 
 
 def without_logs(value):
-    """What compilers said, and where files were, is none of the report."""
+    """Leaves out the output of compilers, and the paths of files."""
     if not isinstance(value, dict):
         return value
     return {name: without_logs(item) for name, item in value.items() if name not in LOGS}
