@@ -91,6 +91,17 @@ heed_emulated(attn_mma.c mma_d192_128 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 M=64 
 heed_emulated(attn_mma.c mma_d256 BF16=0 MASKED=1 DIM_QK=256 DIM_V=256 M=64 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d64_half BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=1)
 heed_emulated(attn_mma.c mma_d96_40_half BF16=0 MASKED=0 DIM_QK=96 DIM_V=40 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=1)
+# The same in float32.
+function(heed_emulated_single name)
+    heed_emulated(attn_mma.c ${name} BF16=0 ${ARGN} O=1 B=1 ACC16=0)
+endfunction()
+heed_emulated_single(single_d16_1 PRODUCTS=3 MASKED=1 DIM_QK=16 DIM_V=1 M=16 N=16 W=1 K=1 S=2 Q=1)
+heed_emulated_single(single_d40_80 PRODUCTS=3 MASKED=1 DIM_QK=40 DIM_V=80 M=64 N=48 W=4 K=1 S=2 Q=1)
+heed_emulated_single(single_d64 PRODUCTS=3 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=1)
+heed_emulated_single(single_d64_groups PRODUCTS=3 MASKED=0 DIM_QK=64 DIM_V=64 M=32 N=32 W=1 K=2 S=3 Q=1)
+heed_emulated_single(single_d77_33 PRODUCTS=3 MASKED=0 DIM_QK=77 DIM_V=33 M=32 N=32 W=2 K=1 S=3 Q=2)
+heed_emulated_single(single_d128 PRODUCTS=3 MASKED=1 DIM_QK=128 DIM_V=128 M=32 N=32 W=2 K=2 S=2 Q=1)
+heed_emulated_single(single_d64_window PRODUCTS=3 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=3 Q=2)
 # Warps that share rows: the same, but that for other tensors the simple kernel takes over.
 function(heed_emulated_wide name)
     heed_emulated_object(attn_mma.c ${name} ${ARGN} UNALIGNED=0)
@@ -98,6 +109,8 @@ function(heed_emulated_wide name)
     list(FILTER same INCLUDE REGEX "^(MASKED|HIDES_FIRST|CHUNKED|MODIFIES|HIDES|STARTS|LENGTHS|PAGED|SINKS|DIM_)")
     if("BF16=1" IN_LIST ARGN)
         heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=2 W=4 ${same})
+    elseif("PRODUCTS=3" IN_LIST ARGN)
+        heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=0 W=4 ${same})
     else()
         heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=1 W=4 ${same})
     endif()
@@ -112,6 +125,10 @@ heed_emulated_wide(shared_d72_64 BF16=1 MASKED=1 DIM_QK=72 DIM_V=64 M=32 N=32 W=
 heed_emulated_wide(shared_d64_groups BF16=0 MASKED=1 DIM_QK=64 DIM_V=40 M=64 N=32 W=4 K=2 S=2 Q=2 O=1 B=1 ACC16=0 V=1 SHARED_V=1)
 heed_emulated_wide(shared_d160_144 BF16=1 MASKED=0 DIM_QK=160 DIM_V=144 M=64 N=64 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4 SHARED_V=1)
 heed_emulated_wide(wide_d520_64 BF16=0 MASKED=1 DIM_QK=520 DIM_V=64 M=64 N=16 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=1)
+heed_emulated_wide(single_wide_d72 BF16=0 PRODUCTS=3 MASKED=1 DIM_QK=72 DIM_V=72 M=32 N=64 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
+heed_emulated_wide(single_wide_d136_264 BF16=0 PRODUCTS=3 MASKED=0 DIM_QK=136 DIM_V=264 M=16 N=16 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
+heed_emulated_wide(single_shared_d72_64 BF16=0 PRODUCTS=3 MASKED=1 DIM_QK=72 DIM_V=64 M=32 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2 SHARED_V=1)
+heed_emulated_wide(single_shared_d40 BF16=0 PRODUCTS=3 MASKED=1 DIM_QK=40 DIM_V=40 M=64 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=1 SHARED_V=1)
 # Windows and chunks, in one config of each way that kernels walk through tiles.
 heed_emulated(attn_mma.c mma_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=3 Q=2 O=1 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d40_80_window BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
@@ -324,6 +341,22 @@ heed_emulated_changed(attn_mma.c changed_wide_lengths "causal=br lengths"
     BF16=0 DIM_QK=64 DIM_V=64 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_changed(attn_mma.c changed_wide_shared "causal=br lengths paged=2 shared"
     BF16=0 DIM_QK=72 DIM_V=64 M=16 N=32 W=2 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2 SHARED_V=1)
+heed_emulated_changed(attn_mma.c changed_single_bias "causal bias=f16:bhq alibi sinks"
+    BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_softcap "window=30:5 softcap=1.5 sinks=bh shown=bits:bq"
+    BF16=0 PRODUCTS=3 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_words "array=slope:f32:6 array=doc:i32:2x600 score=s-slope[head]*float(abs(q-k)) visible=doc[batch,q]==doc[batch,k]&&k<=q+9"
+    BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=64 N=48 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_lengths "causal=br lengths sinks alibi"
+    BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_paged "causal=br paged=2 lengths"
+    BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_packed "causal=br varlen=60/90"
+    BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_spread "causal=br lengths sinks"
+    SPREAD=1 BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=64 N=16 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_wide "causal=br lengths"
+    BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_changed(attn_mla.c changed_mla_lengths "causal=br lengths shared"
     BF16=0 DIM_QK=576 DIM_V=512)
 heed_emulated_changed(attn_mla.c changed_mla_paged "lengths paged=16 shared"

@@ -20,8 +20,7 @@
 #include "score/score.h"
 
 #define ALIGNED 16
-#define SEQ_STRIDE_MAX \
-    (INT64_C(1) << 22) /* elements: 256 keys, the most of a tile, span 2^31 bytes */
+#define SEQ_STRIDE_MAX (INT64_C(1) << 23) /* bytes: 256 keys, the most of a tile, span 2^31 */
 #define COMBINE_ROWS 4 /* of a block: COMBINE_THREADS / 32; of long rows, one (combine.cuh) */
 #define COMBINE_LONG 256
 #define COMBINE_THREADS 128
@@ -102,21 +101,22 @@ size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *proble
     return size > other ? size : other;
 }
 
-/* Do all rows begin at multiples of 16 bytes, if the tensors do, and do the keys of a tile lie
- * within 2^31 bytes, so that 32 bits say how far apart they are? */
-static bool aligned_strides(const heed_strides *strides)
+/* Do all rows of elements of @size bytes begin at multiples of 16, if the tensors do, and do the
+ * keys of a tile lie within 2^31 bytes, so that 32 bits say how far apart they are? */
+static bool aligned_strides(const heed_strides *strides, int64_t size)
 {
-    int64_t unit = ALIGNED / 2; /* elements */
+    int64_t unit = ALIGNED / size; /* elements */
     return strides->batch % unit == 0 && strides->seq % unit == 0 && strides->head % unit == 0 &&
-           strides->seq <= SEQ_STRIDE_MAX;
+           strides->seq <= SEQ_STRIDE_MAX / size;
 }
 
 /* Can a program that is launched as @launch says run for some addresses? */
 static bool main_can(const heed_problem *p, const heed_launch_facts *launch)
 {
+    const int64_t size = (int64_t)heed_type_size(p->type);
     return launch->aligned &&
-           (launch->mapped || (aligned_strides(&p->q) && aligned_strides(&p->k) &&
-                               aligned_strides(&p->v) && aligned_strides(&p->o)));
+           (launch->mapped || (aligned_strides(&p->q, size) && aligned_strides(&p->k, size) &&
+                               aligned_strides(&p->v, size) && aligned_strides(&p->o, size)));
 }
 
 /* ---- Plans ---- */

@@ -22,7 +22,8 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
     double running = costs->running * gpu->multiprocessors;
     double most = (double)launch->rows * running * gpu->bandwidth /
                   (2 * flops * (launch->mapped ? costs->mapped_reuse : 1));
-    double bytes = (double)(problem->seq_k * (problem->dim_qk + problem->dim_v) * 2);
+    double bytes = (double)(problem->seq_k * (problem->dim_qk + problem->dim_v)) *
+                   (double)heed_type_size(problem->type);
     double in_cache = (double)gpu->l2 / 2 / bytes;
     most = most > in_cache ? most : in_cache;
     return most >= (double)heads ? heads : most < 1 ? 1 : (int64_t)most;

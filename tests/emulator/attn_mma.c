@@ -9,7 +9,7 @@
 #include "src/cuda/kernels/combine.cuh"
 
 #define STAGES_BYTES (HEED_KEY_GROUPS * HEED_STAGES * STAGE_BYTES)
-#define MERGE_BYTES ((HEED_KEY_GROUPS - 1) * GROUP_THREADS * ROWS16 * (V8 * 4 + 4) * 4)
+#define MERGE_BYTES ((HEED_KEY_GROUPS - 1) * GROUP_THREADS * ROWS16 * STATE_WORDS * 4)
 
 static void run(const void *args)
 {
@@ -26,7 +26,9 @@ static void combine(const void *args)
 extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
-    .type = HEED_BF16 ? 2 : 1,
+    .type = HEED_F32    ? 0
+            : HEED_BF16 ? 2
+                        : 1,
     .half = HEED_ACC16,
     .masked = HEED_MASKED,
     .shared_v = HEED_SHARED_V,

@@ -6,6 +6,7 @@
 #include "emulator/half.h"
 #include "emulator/machine.h"
 
+#include <math.h>
 #include <string.h>
 
 #define M 16
@@ -114,6 +115,53 @@ static void multiply_f32(thread *lanes, half_fn *value)
         }
 }
 
+#define TF32_K 8
+#define TF32_BITS 0xffffe000u /* of a float32; the others are ignored */
+#define SUM_BITS 24           /* behind the first one of the largest number that is added */
+
+/* The float32 beside @x, or @x itself, on the side of zero: sums of tensor cores are cut off. */
+static float cut_off(double x)
+{
+    float nearest = (float)x;
+    return fabs((double)nearest) > fabs(x) ? nextafterf(nearest, 0.0f) : nearest;
+}
+
+/* The sum of a dot product and what it is added to, as those of compute capability 8.0 make it: all
+ * terms are cut off at the same place first. */
+static float cut_off_sum(const double terms[TF32_K + 1])
+{
+    double most = 0, sum = 0;
+    int exponent;
+    for (int k = 0; k <= TF32_K; k++)
+        most = fmax(most, fabs(terms[k]));
+    frexp(most, &exponent);
+    const double unit = ldexp(1, exponent - 1 - SUM_BITS);
+    for (int k = 0; k <= TF32_K; k++)
+        sum += isfinite(terms[k]) ? trunc(terms[k] / unit) * unit : terms[k];
+    return cut_off(sum);
+}
+
+static void multiply_tf32(thread *lanes)
+{
+    double a[M][TF32_K], b[TF32_K][N];
+    for (int lane = 0; lane < LANES; lane++) {
+        const uint32_t *left = lanes[lane].request->a, *right = lanes[lane].request->b;
+        int g = lane / 4, t = lane % 4;
+        for (int i = 0; i < 4; i++)
+            a[g + i % 2 * 8][t + i / 2 * 4] = half_value(left[i] & TF32_BITS);
+        for (int i = 0; i < 2; i++)
+            b[t + i * 4][g] = half_value(right[i] & TF32_BITS);
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < 4; i++) {
+            float *d = lanes[lane].request->d;
+            double terms[TF32_K + 1] = { [TF32_K] = d[i] };
+            for (int k = 0; k < TF32_K; k++)
+                terms[k] = a[lane / 4 + i / 2 * 8][k] * b[k][lane % 4 * 2 + i % 2];
+            d[i] = cut_off_sum(terms);
+        }
+}
+
 static void multiply_f16(thread *lanes)
 {
     operands o;
@@ -185,6 +233,9 @@ void matrix_execute(machine *m, thread *lanes)
         break;
     case EMULATOR_MMA_BF16:
         multiply_f32(lanes, from_bf16);
+        break;
+    case EMULATOR_MMA_TF32:
+        multiply_tf32(lanes);
         break;
     case EMULATOR_MMA_F16_ACC16:
         multiply_f16(lanes);

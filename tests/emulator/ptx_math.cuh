@@ -145,6 +145,11 @@ HEED_DEVICE u32 ptx_pack_bf16(float lo, float hi)
     return half_to_bf16(lo) | (u32)half_to_bf16(hi) << 16;
 }
 
+HEED_DEVICE u32 ptx_f32_to_tf32(float x)
+{
+    return x == x ? (half_bits(x) + 0x1000u) & 0xffffe000u : 0x7fffe000u;
+}
+
 HEED_DEVICE float ptx_unpack_f16_lo(u32 x)
 {
     return half_from_f16((u16)x);

@@ -56,6 +56,17 @@ HEED_DEVICE void ptx_mma_bf16_first(float d[4], const u32 a[4], const u32 b[2])
     ptx_mma_bf16(d, a, b);
 }
 
+HEED_DEVICE void ptx_mma_tf32(float d[4], const u32 a[4], const u32 b[2])
+{
+    emulator_meet(&(emulator_request){ .what = EMULATOR_MMA_TF32, .d = d, .a = a, .b = b });
+}
+
+HEED_DEVICE void ptx_mma_tf32_first(float d[4], const u32 a[4], const u32 b[2])
+{
+    memset(d, 0, 4 * sizeof *d);
+    ptx_mma_tf32(d, a, b);
+}
+
 HEED_DEVICE void ptx_mma_f16_acc16(u32 d[2], const u32 a[4], const u32 b[2])
 {
     emulator_meet(&(emulator_request){ .what = EMULATOR_MMA_F16_ACC16, .d = d, .a = a, .b = b });
@@ -117,6 +128,8 @@ HEED_DEVICE u32 ptx_vote_ballot(int x)
 #define ptx_mma_bf16(d, a, b) (EMULATOR_HERE, ptx_mma_bf16(d, a, b))
 #define ptx_mma_f16_first(d, a, b) (EMULATOR_HERE, ptx_mma_f16_first(d, a, b))
 #define ptx_mma_bf16_first(d, a, b) (EMULATOR_HERE, ptx_mma_bf16_first(d, a, b))
+#define ptx_mma_tf32(d, a, b) (EMULATOR_HERE, ptx_mma_tf32(d, a, b))
+#define ptx_mma_tf32_first(d, a, b) (EMULATOR_HERE, ptx_mma_tf32_first(d, a, b))
 #define ptx_mma_f16_acc16(d, a, b) (EMULATOR_HERE, ptx_mma_f16_acc16(d, a, b))
 #define ptx_mma_f16_acc16_first(d, a, b) (EMULATOR_HERE, ptx_mma_f16_acc16_first(d, a, b))
 #define ptx_shfl_xor_u32(x, mask) (EMULATOR_HERE, ptx_shfl_xor_u32(x, mask))

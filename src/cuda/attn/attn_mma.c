@@ -8,14 +8,18 @@
 #include "../backend.h"
 #include "../score/score.h"
 
-#define SLICE_MAX 256 /* columns of a warp */
+#define SLICE_MAX 256        /* columns of a warp, */
+#define SINGLE_SLICE_MAX 128 /* and in float32 */
+#define SINGLE_DIM_MIN 16    /* of Q and K in float32: sums of fewer products err too much */
 #define NARROW_MAX 256
 #define THREADS_MAX 1024
 #define BARRIERS 15 /* named ones of a block, one for each group */
 
-/* A config that planning looks at, and the larger of the two padded head dims that it is for. */
+/* A config that planning looks at, and the larger of the two padded head dims that it is for; and
+ * those that it is for in float32, if any. */
 typedef struct shipped {
     int dim_min, dim_max;
+    int single_min, single_max;
     int value[KNOBS];
 } shipped;
 
@@ -23,50 +27,54 @@ typedef struct shipped {
  * head dims to 256 there are some that need 48 KiB of shared memory or less. Beyond, warps that
  * share rows have slices of V, but where V is narrow. */
 static const shipped table[] = {
-    { 32, 64, { 128, 64, 4, 1, 2, 2, 1, 2, 1, 1, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 2, 2, 2, 1, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 64, 2, 2, 3, 2, 1, 2, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 64, 2, 4, 2, 2, 1, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 32, 2, 4, 3, 2, 1, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 32, 2, 4, 2, 2, 1, 2, 1, 1, 1, 1 } },
-    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 16, 32, 1, 4, 2, 2, 1, 2, 1, 1, 1, 1 } },
-    { 32, 128, { 128, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
-    { 96, 128, { 128, 48, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
-    { 96, 128, { 128, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
-    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
-    { 96, 128, { 64, 64, 4, 2, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 32, 32, 2, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 16, 32, 1, 4, 3, 1, 1, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
-    { 96, 128, { 16, 32, 1, 2, 3, 2, 1, 1, 1, 1, 1, 1 } },
-    { 96, 1024, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 64, 64, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 160, 1024, { 64, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 32, 32, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 16, 16, 1, 2, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 160, 1024, { 16, 16, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 2, 1 } },
-    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 2, 1 } },
-    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 2, 1 } },
-    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 2, 1 } },
-    { 160, 256, { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 2, 1 } },
-    { 288, 1024, { 64, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
-    { 288, 1024, { 64, 32, 8, 1, 4, 1, 1, 1, 1, 1, 1, 4 } },
-    { 288, 1024, { 64, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
-    { 288, 1024, { 64, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 2 } },
-    { 288, 1024, { 32, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
-    { 288, 1024, { 32, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 8 } },
-    { 288, 1024, { 32, 16, 8, 1, 2, 1, 1, 1, 1, 1, 1, 8 } },
-    { 288, 1024, { 32, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
-    { 288, 1024, { 16, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
-    { 288, 1024, { 16, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
-    { 288, 1024, { 16, 16, 8, 1, 2, 1, 1, 1, 1, 1, 1, 8 } },
+    { 32, 64, 0, 0, { 128, 64, 4, 1, 2, 2, 1, 2, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 64, 64, 4, 2, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 64, 64, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 32, 64, 2, 2, 3, 2, 1, 2, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 32, 64, 2, 4, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 32, 32, 2, 4, 3, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 32, 32, 2, 4, 2, 2, 1, 2, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 16, 32, 1, 4, 2, 2, 1, 2, 1, 1, 1, 1 } },
+    { 32, 128, 0, 0, { 128, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, 0, 0, { 128, 48, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, 0, 0, { 128, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, 32, 64, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, 32, 64, { 64, 64, 4, 2, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, 32, 64, { 32, 32, 2, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, 32, 64, { 16, 32, 1, 4, 3, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, 32, 64, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, 32, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 96, 128, 0, 0, { 16, 32, 1, 2, 3, 2, 1, 1, 1, 1, 1, 1 } },
+    { 96, 1024, 32, 64, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, 0, 0, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, 32, 128, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, 0, 0, { 64, 64, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 1024, 0, 0, { 64, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, 32, 64, { 32, 32, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, 0, 0, { 16, 16, 1, 2, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 1024, 0, 0, { 16, 16, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, 0, 0, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 2, 1 } },
+    { 32, 64, 0, 0, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 2, 1 } },
+    { 96, 128, 0, 0, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 2, 1 } },
+    { 96, 128, 0, 0, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 2, 1 } },
+    { 160, 256, 0, 0, { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 2, 1 } },
+    { 288, 1024, 0, 0, { 64, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, 0, 0, { 64, 32, 8, 1, 4, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, 0, 0, { 64, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, 32, 128, { 64, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 2 } },
+    { 288, 1024, 0, 0, { 32, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, 0, 0, { 32, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 8 } },
+    { 288, 1024, 0, 0, { 32, 16, 8, 1, 2, 1, 1, 1, 1, 1, 1, 8 } },
+    { 288, 1024, 96, 256, { 32, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, 96, 256, { 16, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, 96, 1024, { 16, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 4 } },
+    { 288, 1024, 288, 1024, { 16, 16, 8, 1, 2, 1, 1, 1, 1, 1, 1, 8 } },
+    { 0, 0, 96, 128, { 64, 16, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
+    { 0, 0, 160, 256, { 64, 16, 8, 1, 2, 1, 1, 1, 1, 1, 1, 2 } },
+    { 0, 0, 96, 256, { 32, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 2 } },
+    { 0, 0, 96, 128, { 16, 32, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2 } },
 };
 #define TABLE ((int)(sizeof table / sizeof *table))
 
@@ -85,9 +93,21 @@ static void config_at(int index, heed_config *config)
  * beyond, the simple kernel takes over. */
 static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } };
 
+static bool is_single(const heed_problem *problem)
+{
+    return problem->type == HEED_F32;
+}
+
+/* Columns that a warp has sums for, at most. */
+static int slice_max(const heed_problem *problem)
+{
+    return is_single(problem) ? SINGLE_SLICE_MAX : SLICE_MAX;
+}
+
 static bool is_narrow(const heed_problem *problem)
 {
-    return problem->dim_qk <= NARROW_MAX && problem->dim_v <= NARROW_MAX;
+    int most = is_single(problem) ? SINGLE_SLICE_MAX : NARROW_MAX;
+    return problem->dim_qk <= most && problem->dim_v <= most;
 }
 
 /* Each warp looks through all batch elements. */
@@ -139,8 +159,15 @@ static int widest(const heed_problem *problem)
 heed_mma_dims heed_mma_dims_of(const heed_problem *problem, const int *v)
 {
     const bool shares = heed_mma_shares(problem, v), wide = v[VALUE_WARPS] > 1 || shares;
-    heed_mma_dims dims = { .qk = pad(problem->dim_qk, wide ? 64 : 32),
-                           .v = pad(problem->dim_v, wide ? 64 * v[VALUE_WARPS] : 32) };
+    const bool single = is_single(problem);
+    const int page = 64 / (single ? 2 : 1), half_page = page / 2; /* of tiles, in elements */
+    heed_mma_dims dims = {
+        .qk = pad(problem->dim_qk, wide ? page : half_page),
+        .v = pad(problem->dim_v, wide     ? page * v[VALUE_WARPS]
+                                 : single ? page
+                                          : half_page),
+        .bytes = (int)heed_type_size(problem->type),
+    };
     if (shares)
         dims.qk = larger(dims.qk, dims.v);
     dims.slice = dims.v / v[VALUE_WARPS];
@@ -151,14 +178,28 @@ heed_mma_dims heed_mma_dims_of(const heed_problem *problem, const int *v)
 int64_t heed_mma_smem(const heed_problem *problem, const int *v)
 {
     const heed_mma_dims dims = heed_mma_dims_of(problem, v);
-    const bool wide = v[VALUE_WARPS] > 1, cleans = !wide && !heed_mma_shares(problem, v);
-    int64_t q = (int64_t)v[BLOCK_ROWS] * larger(dims.qk, dims.v) * 2;
+    const bool wide = v[VALUE_WARPS] > 1, single = is_single(problem);
+    const bool cleans = !wide && !single && !heed_mma_shares(problem, v);
+    int64_t q = (int64_t)v[BLOCK_ROWS] * larger(dims.qk, dims.v) * dims.bytes;
     int64_t bad = heed_cuda_masked(problem) && cleans ? dims.v * 4 : 0;
     int64_t shared = wide ? (int64_t)v[VALUE_WARPS] * v[BLOCK_ROWS] * 4 : 0;
-    int64_t weights = heed_mma_parts(v) > 1 ? (int64_t)v[BLOCK_ROWS] * v[TILE_KEYS] * 2 : 0;
-    int64_t stages = (int64_t)v[KEY_GROUPS] * v[STAGES] * v[TILE_KEYS] * dims.staged * 2;
+    int64_t weights = heed_mma_parts(v) > 1 ? (int64_t)v[BLOCK_ROWS] * v[TILE_KEYS] * dims.bytes
+                                            : 0;
+    int64_t stages = (int64_t)v[KEY_GROUPS] * v[STAGES] * v[TILE_KEYS] * dims.staged * dims.bytes;
     int64_t merge = (int64_t)(v[KEY_GROUPS] - 1) * v[BLOCK_ROWS] * (dims.v + 8) * 4;
-    return q + bad + shared + weights + (stages > merge ? stages : merge);
+    int64_t fold = single
+                       ? (int64_t)v[KEY_GROUPS] * v[BLOCK_ROWS] * (dims.v + 8 * v[VALUE_WARPS]) * 4
+                       : 0;
+    return q + bad + shared + weights + fold + (stages > merge ? stages : merge);
+}
+
+/* Of float32, beside the sums of values: in the products of a tile with V the weights, each as two
+ * parts, and the sums of two times 8 columns, each as two; or with Q the scores, and the sums of
+ * their two parts. */
+static int single_registers(int rows16, int keys, int tile_keys)
+{
+    int values = rows16 * (tile_keys + 16) + 12, scores = rows16 * (3 * keys / 2 + 12) + 12;
+    return larger(values, scores);
 }
 
 int heed_mma_registers(const heed_problem *problem, const int *v)
@@ -168,15 +209,17 @@ int heed_mma_registers(const heed_problem *problem, const int *v)
     int keys = v[TILE_KEYS] / parts;
     int sums = rows16 * dims.slice / 2;
     int scores = rows16 * keys / 2 * v[STEP_ORDER];
-    int q = v[Q_PLACE] == 2 ? rows16 * dims.qk / 4 : 8 * rows16;
+    int q = v[Q_PLACE] == 2 ? rows16 * dims.qk * dims.bytes / 8 : 8 * rows16;
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     int per_key = needs.ahead ? 2 : needs.per_key; /* in halves */
     int steps = rows16 * (needs.registers + per_key * keys / 2) + (needs.crowded ? 12 : 0);
-    return sums + scores + q + rows16 * keys / 8 + 48 + steps;
+    int products = is_single(problem) ? single_registers(rows16, keys, v[TILE_KEYS])
+                                      : scores + rows16 * keys / 8;
+    return sums + q + products + 48 + steps;
 }
 
-/* A config of the table is for the head dims that it stands there with; any other one may be tried.
- */
+/* A config of the table is for the types and head dims that it stands there with; any other one may
+ * be tried. */
 static bool for_other_dims(const heed_problem *problem, const int *v)
 {
     int dim = widest(problem);
@@ -186,7 +229,9 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
         if (memcmp(v, entry, SPLITS * sizeof *v) != 0 || v[HALF_SUMS] != entry[HALF_SUMS] ||
             v[VALUE_WARPS] != entry[VALUE_WARPS])
             continue;
-        if (dim >= table[i].dim_min && dim <= table[i].dim_max)
+        int least = is_single(problem) ? table[i].single_min : table[i].dim_min;
+        int most = is_single(problem) ? table[i].single_max : table[i].dim_max;
+        if (dim >= least && dim <= most)
             return false;
         listed = true;
     }
@@ -202,8 +247,13 @@ static const char *misfit(const heed_problem *problem, const int *v)
     int rows = v[BLOCK_ROWS] / row_warps;
     if (rows * row_warps != v[BLOCK_ROWS] || (rows != 16 && rows != 32))
         return "a warp takes 16 or 32 rows";
-    if (heed_mma_dims_of(problem, v).slice > SLICE_MAX)
-        return "a warp has sums for 256 columns of V at most";
+    if (heed_mma_dims_of(problem, v).slice > slice_max(problem))
+        return is_single(problem) ? "a warp has sums for 128 columns of V at most, in float32"
+                                  : "a warp has sums for 256 columns of V at most";
+    if (is_single(problem) && problem->dim_qk < SINGLE_DIM_MIN)
+        return "float32 is for a dim_qk from 16";
+    if (is_single(problem) && v[STEP_ORDER] != 1)
+        return "float32 is for order 1";
     if (problem->dim_qk > NARROW_MAX && v[Q_PLACE] == 2)
         return "Q in registers is for a dim_qk to 256";
     if (v[VALUE_WARPS] > 1 && (v[KEY_GROUPS] > 1 || v[STEP_ORDER] != 1 || v[HALF_SUMS] == 2))
@@ -217,12 +267,15 @@ static const char *misfit(const heed_problem *problem, const int *v)
     return NULL;
 }
 
-/* The compiler spills two registers of these, for want of a better order; see
+/* The compiler spills a few registers of these, for want of a better order; see
  * tests/src/cuda/test_configs.c.
  */
 static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int dim = widest(problem);
+    if (is_single(problem))
+        return v[TILE_KEYS] == 32 && v[VALUE_WARPS] == 1 && dim > 96 &&
+               (gpu->arch < 90 || heed_cuda_needs_of(problem).any);
     return v[BLOCK_ROWS] == 128 && v[TILE_KEYS] == 48 && dim > 96 && !heed_cuda_masked(problem) &&
            gpu->arch >= 90;
 }
@@ -268,7 +321,7 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
     if (v[SPLITS] > heed_div_up(problem->seq_k, v[TILE_KEYS]))
         *why = "not worthwhile: more splits than key tiles";
     else if (for_other_dims(problem, v))
-        *why = "not worthwhile: is for other head dims";
+        *why = "not worthwhile: is for other head dims or types";
     else if (!heed_mma_cap(v) &&
              heed_mma_registers(problem, v) > registers_there(gpu, v, v[BLOCKS_PER_SM]))
         *why = "not worthwhile: needs more registers than its blocks leave it";
@@ -300,6 +353,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_BLOCKS_PER_SM", heed_mma_cap(v) ? 1 : v[BLOCKS_PER_SM] },
         { "HEED_VALUE_WARPS", v[VALUE_WARPS] },
         { "HEED_SHARED_V", heed_mma_shares(problem, v) },
+        { "HEED_PRODUCTS", heed_mma_products(problem) },
         { "HEED_CAPPED", 1 },
     };
     size_t count = sizeof defines / sizeof *defines;

@@ -34,6 +34,7 @@ typedef struct heed_mma_dims {
     int qk, v;
     int slice;  /* of v: columns of a warp */
     int staged; /* columns of a key in a stage */
+    int bytes;  /* of an element */
 } heed_mma_dims;
 
 heed_mma_dims heed_mma_dims_of(const heed_problem *problem, const int *v);
@@ -42,6 +43,12 @@ heed_mma_dims heed_mma_dims_of(const heed_problem *problem, const int *v);
 static inline bool heed_mma_shares(const heed_problem *problem, const int *v)
 {
     return problem->shared && v[STEP_ORDER] == 1;
+}
+
+/* Products of tensor cores for one of float32, of tf32; 0 for elements of 16 bits. */
+static inline int heed_mma_products(const heed_problem *problem)
+{
+    return problem->type == HEED_F32 ? 3 : 0;
 }
 
 /* The rows of a warp. */

@@ -8,7 +8,8 @@
 #include "../score/score.h"
 #include "attn_mma.h"
 
-#define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16 */
+#define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16; one of tf32 with half of them takes as long \
+                               */
 #define SCHEDULERS 4          /* of a multiprocessor */
 
 /* Instructions of the kernel, about: for each score of a warp, load of a fragment, and step. */
@@ -17,6 +18,7 @@
 #define STEP_INSTRUCTIONS 60
 #define PAGE_INSTRUCTIONS 12  /* for a row that lies in a page */
 #define SHARE_INSTRUCTIONS 50 /* to exchange maxima and weights */
+#define SPLIT_INSTRUCTIONS 3  /* to make two parts of an element of float32 */
 
 /* As combine.cuh has them. */
 #define COMBINE_LONG 256 /* columns of a row, beyond which a launch apart merges its parts, */
@@ -54,18 +56,26 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     const heed_mma_costs *costs = gpu->costs->mma;
     const heed_mma_dims dims = heed_mma_dims_of(problem, v);
     int rows16 = heed_mma_rows(v) / 16, parts = heed_mma_parts(v);
+    int products = heed_mma_products(problem);
     double qk16 = dims.qk / 16.0, v8 = dims.slice / 8.0, keys = v[TILE_KEYS] / (double)parts;
-    double mma = rows16 * (keys / 8 * qk16 + v[TILE_KEYS] / 16.0 * v8);
+    double tiles = rows16 * (keys / 8 * qk16 + v[TILE_KEYS] / 16.0 * v8); /* of 16 by 8 by 16 */
+    double mma = tiles * (products ? 2 * products : 1);
     double scores = rows16 * keys / 2;
     double loads = keys / 16 * qk16 + v[TILE_KEYS] / 16.0 * v8 / 2 +
                    (v[Q_PLACE] == 1 ? qk16 * rows16 : 0) +
                    (parts > 1 ? rows16 * v[TILE_KEYS] / 16.0 : 0);
+    if (products) /* 8 at a time; values are not transposed, */
+        loads = 2 * (loads + v[TILE_KEYS] / 16.0 * v8 / 2);
     double spilled = spilled_of(problem, v);
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     double others = (SCORE_INSTRUCTIONS + needs.instructions) * scores + LOAD_INSTRUCTIONS * loads +
                     STEP_INSTRUCTIONS + costs->spill_instructions * spilled +
                     PAGE_INSTRUCTIONS * rows_from_pages(problem, v) +
                     (parts > 1 ? SHARE_INSTRUCTIONS : 0);
+    if (products) /* elements are split, and sums added up */
+        others += SPLIT_INSTRUCTIONS * (keys / 4 * qk16 * 2 + v[TILE_KEYS] / 4.0 * v8 +
+                                        rows16 * (qk16 * 8 + v[TILE_KEYS] / 2.0)) +
+                  rows16 * (keys * qk16 / 4 + 8 * v8);
     if (v[HALF_SUMS] ==
         2) /* conversions and additions; no device that is known has a faster mma for it */
         others += scores + 8 * rows16 * v8;
@@ -107,7 +117,7 @@ static double clocks_of_blocks(const heed_mma_costs *costs, const int *v, step_c
 static double in_flight(const heed_problem *problem, const int *v, double running)
 {
     const heed_mma_dims dims = heed_mma_dims_of(problem, v);
-    double stage = 2.0 * v[TILE_KEYS] * dims.staged;
+    double stage = (double)dims.bytes * v[TILE_KEYS] * dims.staged;
     return running * v[KEY_GROUPS] * (v[STAGES] - 1) * stage;
 }
 

@@ -49,7 +49,7 @@
 HEED_DEVICE tile_source k_source(const walk *w, u32 j)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
-    return direct_source(w, w->k, 2 * w->args->k_stride.seq, j, 0);
+    return direct_source(w, w->k, ELEMENT_BYTES * w->args->k_stride.seq, j, 0);
 #else
     return stage_of(w, j) + PART_AT(w) + (w->kv_lanes & 0xffff);
 #endif
@@ -59,13 +59,15 @@ HEED_DEVICE tile_source k_source(const walk *w, u32 j)
 HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
-    return direct_source(w, w->v, 2 * w->args->v_stride.seq, j,
+    return direct_source(w, w->v, ELEMENT_BYTES * w->args->v_stride.seq, j,
                          HEED_MASKED && !HEED_HIDES && !fast && is_partial(w, j));
 #else
     (void)fast;
     return stage_of(w, j) + V_AT + SLICE_AT(w) + (w->kv_lanes >> 16);
 #endif
 }
+
+#if !HEED_F32
 
 /* The part of 16 columns in the scores of a tile. */
 HEED_DEVICE void score_columns(const walk *w, half_sum s[ROWS16][KEYS8], u32 q_lane, tile_source k,
@@ -81,6 +83,30 @@ HEED_DEVICE void score_columns(const walk *w, half_sum s[ROWS16][KEYS8], u32 q_l
     multiply_k(s, q, k, kk);
 #endif
 }
+
+#endif
+
+#if HEED_F32
+
+HEED_DEVICE void sum_scores(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
+{
+    u32 q_lane = w->q_lane;
+    tile_source k = k_source(w, j);
+    score_sums sums;
+    HEED_UNROLL
+    for (int kk = 0; kk < QK16; kk++) {
+#if HEED_Q_PLACE == 2
+        (void)q_lane;
+        multiply_k(s, &sums, (u32(*)[4])w->q[kk], k, kk);
+#else
+        u32 q[ROWS16][4];
+        load_q_fragments(q, q_lane, kk);
+        multiply_k(s, &sums, q, k, kk);
+#endif
+    }
+}
+
+#else
 
 #if QK16 > SUM16
 
@@ -112,6 +138,8 @@ HEED_DEVICE void sum_scores(const walk *w, half_sum s[ROWS16][KEYS8], u32 j)
 #endif
 }
 
+#endif
+
 /* The scores of tile j. @whole: it has all its keys. */
 HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
                        const int whole)
@@ -127,6 +155,16 @@ HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], tile_bases *bas
 }
 
 #if HEED_STEP_ORDER == 1
+
+/* Adds the sums of the last tiles to those before them, unless they are the @first ones. */
+HEED_DEVICE void fold(const walk *w, state *st, int first)
+{
+    u32 own = w->q_smem + FOLD_AT + ptx_thread() * 4;
+    if (!first)
+        join_state(st, own, THREADS);
+    leave_state(st, own, THREADS);
+    begin_sums(st);
+}
 
 /* The maxima, of the scores of all warps that share the rows, */
 HEED_DEVICE void raise_all(const walk *w, state *st, float s[ROWS16][KEYS8][4],
@@ -157,6 +195,8 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
     tile_bases bases;
     weights p;
     advance(w, j, fast, aligned);
+    if (HEED_F32 && j % FOLD_TILES == 0 && j > 0)
+        fold(w, st, j == FOLD_TILES);
     if (!fast && warp_limit(w->args, &w->at) <= tile_key(&w->at, j))
         return;
     score(w, s, &bases, j, fast);
@@ -167,6 +207,9 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
     for (int nt = 0; nt < KEYS8; nt++)
         exponentiate(st, &p, s, &bases, w->args->scale, nt);
     multiply_all(w, st, &p, v_source(w, j, fast));
+#if HEED_F32
+    add_weights(st, &p);
+#endif
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
@@ -254,7 +297,7 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 /* Stores what the first group has. */
 HEED_DEVICE void store(const walk *w, const place *at, state *st, const int aligned)
 {
-    if (HEED_HIDES || (WIDE && HEED_MASKED))
+    if (HEED_HIDES || (WIDE && HEED_MASKED) || HEED_F32)
         mark_not_finite(st);
     normalize(st);
     if (HEED_MASKED && HEED_KEY_GROUPS == 1 && ABLATED(ABLATE_NO_STAGING))
@@ -282,6 +325,10 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     if (SCARCE)
         locate(w, w->args);
     place at = w->at;
+#if HEED_F32
+    if (w->tiles > FOLD_TILES)
+        join_state(st, w->q_smem + FOLD_AT + ptx_thread() * 4, THREADS);
+#endif
     if (HEED_KEY_GROUPS > 1) {
         ptx_cp_async_wait(0);
         merge_groups(&at, st, w->q_smem + STAGES_AT);

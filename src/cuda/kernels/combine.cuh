@@ -133,12 +133,12 @@ HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, c
 #if HEED_SINKS
     factor *= add_sink(args, head, row, &top, &sum);
 #endif
-    u8 *to = (u8 *)args->o + 2 * row_offset(args, head, args->o_stride, row);
+    u8 *to = (u8 *)args->o + ELEMENT_BYTES * row_offset(args, head, args->o_stride, row);
     HEED_UNROLL
     for (u32 c = 0; c < COMBINE_COLUMNS; c++) {
         u32 column = c * 32 + COMBINE_FIRST;
         if (column < HEED_DIM_V)
-            ptx_st_global_u16(to + 2 * column, half_of(m->o[r][c] * factor));
+            half_store(to + ELEMENT_BYTES * column, m->o[r][c] * factor);
     }
     if (args->lse && COMBINE_LEADS)
         ptx_st_global_f32(args->lse + lse_offset(args, head, row),

@@ -1,12 +1,22 @@
 /*
- * half.cuh - the 16-bit element type that a kernel is compiled for: float16, or bfloat16 with
- * HEED_BF16; and what products of it are summed in: float32, or float16 with HEED_ACC16
+ * half.cuh - the element type that a kernel is compiled for: float16, or bfloat16 with HEED_BF16; and
+ * what products of it are summed in: float32, or float16 with HEED_ACC16
+ *
+ * Or float32 with HEED_PRODUCTS, whose products mma/single.cuh has. Sizes count in units of 16 bits:
+ * WORDS of them are an element.
  */
 #ifndef HEED_HALF_CUH
 #define HEED_HALF_CUH
 
 #include "ablate.cuh"
 #include "ptx.cuh"
+
+#ifndef HEED_PRODUCTS
+#define HEED_PRODUCTS 0
+#endif
+#define HEED_F32 (HEED_PRODUCTS > 0)
+#define WORDS (HEED_F32 ? 2 : 1)
+#define ELEMENT_BYTES (2 * WORDS)
 
 /* Exponent bits of two elements, and what carries each out into the sign when all of them are set.
  */
@@ -103,6 +113,16 @@ HEED_DEVICE float half_to_f32(u16 x)
     return ptx_bf16_to_f32(x);
 #else
     return ptx_f16_to_f32(x);
+#endif
+}
+
+/* Stores an element. */
+HEED_DEVICE void half_store(u8 *to, float x)
+{
+#if HEED_F32
+    ptx_st_global_f32((float *)to, x);
+#else
+    ptx_st_global_u16(to, half_of(x));
 #endif
 }
 

@@ -22,7 +22,7 @@
 
 /* 0 float32, 1 float16, 2 bfloat16 */
 #ifndef HEED_TYPE
-#define HEED_TYPE (HEED_BF16 ? 2 : 1)
+#define HEED_TYPE (HEED_PRODUCTS > 0 ? 0 : HEED_BF16 ? 2 : 1)
 #endif
 
 /* The compiler unrolls as it sees fit; where rows are seldom made this way, not at all. */

@@ -191,6 +191,14 @@ HEED_DEVICE u32 ptx_pack_bf16(float lo, float hi)
     return r;
 }
 
+/* cvt.rna.tf32.f32: the nearest number with 11 significant bits, of two the larger one. */
+HEED_DEVICE u32 ptx_f32_to_tf32(float x)
+{
+    u32 r;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+    return r;
+}
+
 /* The lower and the upper one of two. */
 HEED_DEVICE float ptx_unpack_f16_lo(u32 x)
 {

@@ -7,6 +7,11 @@
  *     a[0] (row g, columns 2t, 2t+1)   a[1] (g+8, 2t..)   a[2] (g, 2t+8..)   a[3] (g+8, 2t+8..)
  *     b[0] (rows 2t, 2t+1, column g)   b[1] (rows 2t+8, 2t+9, column g)
  *     d[0], d[1] (row g, columns 2t, 2t+1)               d[2], d[3] (row g+8, the same columns)
+ *
+ * Those of mma.m16n8k8 have an element of 32 bits in each register, and the same d:
+ *
+ *     a[0] (row g, column t)   a[1] (g+8, t)   a[2] (g, t+4)   a[3] (g+8, t+4)
+ *     b[0] (row t, column g)   b[1] (row t+4, column g)
  */
 #ifndef HEED_PTX_WARP_CUH
 #define HEED_PTX_WARP_CUH
@@ -70,6 +75,15 @@ HEED_DEVICE void ptx_mma_bf16(float d[4], const u32 a[4], const u32 b[2])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+/* mma.m16n8k8: d += a b, a and b of tf32, float32 whose low 13 bits are ignored, d of float32. */
+HEED_DEVICE void ptx_mma_tf32(float d[4], const u32 a[4], const u32 b[2])
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 /* The same without what was in d: d = a b. */
 HEED_DEVICE void ptx_mma_f16_first(float d[4], const u32 a[4], const u32 b[2])
 {
@@ -82,6 +96,14 @@ HEED_DEVICE void ptx_mma_f16_first(float d[4], const u32 a[4], const u32 b[2])
 HEED_DEVICE void ptx_mma_bf16_first(float d[4], const u32 a[4], const u32 b[2])
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
+}
+
+HEED_DEVICE void ptx_mma_tf32_first(float d[4], const u32 a[4], const u32 b[2])
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));

@@ -31,19 +31,22 @@ typedef struct state {
     float sum[ROWS16][2]; /* of this lane's columns */
 } state;
 
+/* Of a tile, as the fragments of a product have them. */
 typedef struct weights {
-    u32 p[ROWS16][KEYS16][4];
+    u32 p[ROWS16][KEYS16 * WORDS][4];
+#if HEED_F32
+    float sum[ROWS16][2];
+#endif
 } weights;
 
-HEED_DEVICE void clear(state *st)
+/* Sums that nothing has been added to, under the maxima that there are. */
+HEED_DEVICE void begin_sums(state *st)
 {
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
-        for (int h = 0; h < 2; h++) {
-            st->max[mt][h] = NO_MAX;
+        for (int h = 0; h < 2; h++)
             st->sum[mt][h] = 0.0f;
-        }
         HEED_UNROLL
         for (int dt = 0; dt < V8; dt++) {
             HEED_UNROLL
@@ -51,6 +54,14 @@ HEED_DEVICE void clear(state *st)
                 st->o[mt][dt][i] = 0.0f;
         }
     }
+}
+
+HEED_DEVICE void clear(state *st)
+{
+    HEED_UNROLL
+    for (int i = 0; i < 2 * ROWS16; i++)
+        st->max[i / 2][i % 2] = NO_MAX;
+    begin_sums(st);
 }
 
 /* Is it known in the end which rows see none of the lane's keys? */
@@ -366,6 +377,20 @@ HEED_DEVICE float weight_of(const state *st, const tile_bases *bases, float scor
     return power_of_two(ptx_fms(score, scale, tile_max(st, bases, scale, mt, h)));
 }
 
+/* Notes two weights of row g (@h 0) or g + 8 (1), of neighbours among the keys of @nt. */
+HEED_DEVICE void note_weights(state *st, weights *w, float low, float high, int mt, int h, int nt)
+{
+#if HEED_F32
+    (void)st;
+    w->sum[mt][h] = nt == 0 ? low + high : w->sum[mt][h] + (low + high);
+    w->p[mt][nt][h] = ptx_as_u32(low);
+    w->p[mt][nt][h + 2] = ptx_as_u32(high);
+#else
+    st->sum[mt][h] += low + high;
+    w->p[mt][nt / 2][nt % 2 * 2 + h] = half_pack(low, high);
+#endif
+}
+
 /* The weights of 8 keys. */
 HEED_DEVICE void exponentiate(state *st, weights *w, float s[ROWS16][KEYS8][4],
                               const tile_bases *bases, float scale, int nt)
@@ -376,8 +401,7 @@ HEED_DEVICE void exponentiate(state *st, weights *w, float s[ROWS16][KEYS8][4],
         for (int h = 0; h < 2; h++) {
             float low = weight_of(st, bases, s[mt][nt][2 * h], scale, mt, h);
             float high = weight_of(st, bases, s[mt][nt][2 * h + 1], scale, mt, h);
-            st->sum[mt][h] += low + high;
-            w->p[mt][nt / 2][nt % 2 * 2 + h] = half_pack(low, high);
+            note_weights(st, w, low, high, mt, h, nt);
         }
     }
 }

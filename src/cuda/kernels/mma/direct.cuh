@@ -1,6 +1,6 @@
 /*
  * mma/direct.cuh - where the fragments of K and V come from: tiles in shared memory, or in builds
- * without staging (ablate.cuh) the tensors themselves, 4 bytes at a time for K and 2 for V
+ * without staging (ablate.cuh) the tensors themselves, 4 bytes at a time for K and an element for V
  */
 #ifndef HEED_MMA_DIRECT_CUH
 #define HEED_MMA_DIRECT_CUH
@@ -27,6 +27,39 @@ HEED_DEVICE u32 direct_element(tile_source from, u32 row, u32 column, const u32 
                ? ptx_ld_global_u16(from.rows + row * from.stride + 2 * column)
                : 0u;
 }
+
+#if HEED_F32
+
+HEED_DEVICE u32 direct_single(tile_source from, u32 row, u32 column, const u32 dim)
+{
+    if (row >= from.valid || column >= dim)
+        return 0;
+    return ptx_as_u32(ptx_ld_global_f32((const float *)(from.rows + row * from.stride) + column));
+}
+
+/* Loads 16 keys and 8 columns as ldmatrix would: 8 keys of 4 columns after another. */
+HEED_DEVICE void load_k_fragments(u32 k[4], tile_source from, u32 nt, u32 kk)
+{
+    HEED_UNROLL
+    for (u32 m = 0; m < 4; m++)
+        k[m] = direct_single(from, nt * 16 + m / 2 * 8 + from.lane / 4,
+                             kk * 8 + m % 2 * 4 + from.lane % 4, HEED_DIM_QK);
+}
+
+/* Two neighbours of 16 columns, of two keys of 8. */
+HEED_DEVICE void load_values(heed_u32x2 *even, heed_u32x2 *odd, tile_source from, u32 key8,
+                             u32 column16)
+{
+    u32 row = key8 * 8 + from.lane % 4 * 2;
+    HEED_UNROLL
+    for (u32 i = 0; i < 2; i++) {
+        u32 column = column16 * 16 + from.lane / 4 * 2 + i;
+        even->v[i] = direct_single(from, row, column, HEED_DIM_V);
+        odd->v[i] = direct_single(from, row + 1, column, HEED_DIM_V);
+    }
+}
+
+#else
 
 /* Loads 16 keys and 16 columns as ldmatrix would: 8 keys of one matrix after another. */
 HEED_DEVICE void load_k_fragments(u32 k[4], tile_source from, u32 nt, u32 kk)
@@ -75,6 +108,8 @@ HEED_DEVICE void load_v_fragments(u32 v[4], tile_source from, u32 kk, u32 dt)
     }
 }
 
+#endif
+
 #else
 
 /* Where the lane points ldmatrix at, in a tile of K or V. */
@@ -85,11 +120,33 @@ HEED_DEVICE void load_k_fragments(u32 k[4], tile_source from, u32 nt, u32 kk)
     ptx_ldmatrix_x4(k, tile_lane_at(from, HEED_TILE_KEYS, QK_PAD, nt, kk));
 }
 
+#if HEED_F32
+
+/* Two neighbours of 16 columns, half a page, of two keys of 8. */
+HEED_DEVICE void load_values(heed_u32x2 *even, heed_u32x2 *odd, tile_source from, u32 key8,
+                             u32 column16)
+{
+    u32 at = (from ^ column16 % 2 * 64) + (column16 / 2 * HEED_TILE_KEYS + key8 * 8) * 128;
+    *even = ptx_ld_shared_8(at);
+    *odd = ptx_ld_shared_8((at ^ tile_turn(V_PAD, 1) * 16) + 128);
+}
+
+#else
+
 HEED_DEVICE void load_v_fragments(u32 v[4], tile_source from, u32 kk, u32 dt)
 {
     ptx_ldmatrix_x4_trans(v, tile_lane_at(from, HEED_TILE_KEYS, V_PAD, kk, dt));
 }
 
 #endif
+
+#endif
+
+/* Where a lane looks in a tile of V, in bytes from its beginning. */
+HEED_DEVICE u32 value_lane(u32 lane)
+{
+    return HEED_F32 ? tile_lane(V_PAD, lane % 4 * 2, lane / 8) + lane / 4 % 2 * 8
+                    : tile_lane(V_PAD, lane % 16, lane / 16);
+}
 
 #endif /* HEED_MMA_DIRECT_CUH */

@@ -14,19 +14,20 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
     u32 thread = at->group * GROUP_THREADS + at->thread;
     const u32 page = tile_page(QK_PAD);
     if (aligned && args->group.value == 1 && at->row + HEED_BLOCK_ROWS <= rows_of(args, at)) {
-        i64 stride = 2 * args->q_stride.seq;
-        const u8 *q = (const u8 *)args->q + 2 * row_offset(args, at->head, args->q_stride, at->row);
+        i64 stride = ELEMENT_BYTES * args->q_stride.seq;
+        const u8 *q = (const u8 *)args->q +
+                      ELEMENT_BYTES * row_offset(args, at->head, args->q_stride, at->row);
         tile_stream stream = tile_stream_of(q, stride, HEED_BLOCK_ROWS, QK_PAD, thread);
         tile_stream_load(&stream, q_smem, stride, 0, HEED_BLOCK_ROWS, 1, HEED_BLOCK_ROWS,
-                         HEED_DIM_QK, QK_PAD, THREADS, thread);
+                         QK_HALVES, QK_PAD, THREADS, thread);
         return;
     }
     HEED_NO_UNROLL
     for (u32 row = thread / page; row < HEED_BLOCK_ROWS; row += THREADS / page) {
         const u8 *q = (const u8 *)args->q;
-        u32 dim = at->row + row < rows_of(args, at) ? HEED_DIM_QK : 0;
+        u32 dim = at->row + row < rows_of(args, at) ? QK_HALVES : 0;
         if (dim)
-            q += 2 * row_offset(args, at->head, args->q_stride, at->row + row);
+            q += ELEMENT_BYTES * row_offset(args, at->head, args->q_stride, at->row + row);
         HEED_NO_UNROLL
         for (u32 chunk = thread % page; chunk < QK_PAD / 8; chunk += page) {
             u32 bytes = tile_chunk_bytes(dim, chunk);
@@ -88,7 +89,7 @@ HEED_DEVICE void load_pages(const heed_cuda_args *args, const place *at, const u
             break;
         int exists = key + row < length;
         u32 within = key + row - divide(key + row, size) * size.value;
-        const u8 *from = head + 2 * (exists ? number * stride.batch + within * stride.seq : 0);
+        const u8 *from = head + ELEMENT_BYTES * (exists ? number * stride.batch + within * stride.seq : 0);
         HEED_UNROLL
         for (u32 c = 0; c < pad / 8; c += page) {
             u32 chunk = c + at->thread % page;
@@ -101,25 +102,28 @@ HEED_DEVICE void load_pages(const heed_cuda_args *args, const place *at, const u
 
 #endif
 
-/* Keys that may be loaded of the batch element. */
+/* Keys that may be loaded of the batch element: beyond a length there may be none, or values that
+ * rows would have to be made anew for. */
+#define LOADS_LENGTH (HEED_PACKED_K || (HEED_F32 && HEED_LENGTHS))
+
 HEED_DEVICE u32 loadable_keys(const heed_cuda_args *args, const place *at)
 {
-    return HEED_PACKED_K ? clip_key(&args->seq_k, batch_length(args, at->batch)) : args->seq_k;
+    return LOADS_LENGTH ? clip_key(&args->seq_k, batch_length(args, at->batch)) : args->seq_k;
 }
 
 HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
-    tile_load(stages + j % HEED_STAGES * STAGE_BYTES, k + 2 * (i64)key * args->k_stride.seq,
-              2 * args->k_stride.seq, loadable_keys(args, at) - key, HEED_TILE_KEYS, HEED_DIM_QK,
+    tile_load(stages + j % HEED_STAGES * STAGE_BYTES, k + ELEMENT_BYTES * (i64)key * args->k_stride.seq,
+              ELEMENT_BYTES * args->k_stride.seq, loadable_keys(args, at) - key, HEED_TILE_KEYS, QK_HALVES,
               QK_PAD, GROUP_THREADS, at->thread, 0);
 }
 
 HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
-    tile_load(stages + j % HEED_STAGES * STAGE_BYTES + V_AT, v + 2 * (i64)key * args->v_stride.seq,
-              2 * args->v_stride.seq, loadable_keys(args, at) - key, HEED_TILE_KEYS, HEED_DIM_V,
+    tile_load(stages + j % HEED_STAGES * STAGE_BYTES + V_AT, v + ELEMENT_BYTES * (i64)key * args->v_stride.seq,
+              ELEMENT_BYTES * args->v_stride.seq, loadable_keys(args, at) - key, HEED_TILE_KEYS, V_HALVES,
               V_PAD, GROUP_THREADS, at->thread, 0);
 }
 
@@ -130,7 +134,7 @@ HEED_DEVICE void negate_q(const place *at, u32 q_smem)
     for (u32 i = at->group * GROUP_THREADS + at->thread; i < count; i += THREADS) {
         heed_u32x4 x = ptx_ld_shared_16(q_smem + i * 16);
         for (int j = 0; j < 4; j++)
-            x.v[j] ^= 0x80008000u;
+            x.v[j] ^= HEED_F32 ? 0x80000000u : 0x80008000u;
         ptx_st_shared_16(q_smem + i * 16, x);
     }
 }

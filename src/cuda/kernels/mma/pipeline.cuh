@@ -71,8 +71,10 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
     w->weights = w->q_smem + WEIGHTS_AT;
 #endif
     w->stages = w->q_smem + STAGES_AT + at->group * HEED_STAGES * STAGE_BYTES;
-    w->k = (const u8 *)args->k + 2 * keys_offset(args, at->batch, at->head_kv, args->k_stride);
-    w->v = (const u8 *)args->v + 2 * keys_offset(args, at->batch, at->head_kv, args->v_stride);
+    w->k = (const u8 *)args->k +
+           ELEMENT_BYTES * keys_offset(args, at->batch, at->head_kv, args->k_stride);
+    w->v = (const u8 *)args->v +
+           ELEMENT_BYTES * keys_offset(args, at->batch, at->head_kv, args->v_stride);
     w->tiles = own_tiles(at, at->tile_end);
     w->full = ABLATED(ABLATE_MASKED)
                   ? 0
@@ -136,19 +138,19 @@ HEED_DEVICE void find_listed_tile(const walk *w, tile_stream *stream, i64 stride
 HEED_DEVICE void stream_k(walk *w, u32 j, const int whole)
 {
     tile_stream listed = w->k_stream, *stream = HEED_LISTS ? &listed : &w->k_stream;
-    find_listed_tile(w, stream, 2 * w->args->k_stride.seq, j);
-    tile_stream_load(stream, stage_of(w, j), 2 * w->args->k_stride.seq,
+    find_listed_tile(w, stream, ELEMENT_BYTES * w->args->k_stride.seq, j);
+    tile_stream_load(stream, stage_of(w, j), ELEMENT_BYTES * w->args->k_stride.seq,
                      HEED_KEY_GROUPS * HEED_TILE_KEYS, KEY_COUNT(w) - tile_key(&w->at, j), whole,
-                     HEED_TILE_KEYS, HEED_DIM_QK, QK_PAD, GROUP_THREADS, w->at.thread);
+                     HEED_TILE_KEYS, QK_HALVES, QK_PAD, GROUP_THREADS, w->at.thread);
 }
 
 HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
 {
     tile_stream listed = w->v_stream, *stream = HEED_LISTS ? &listed : &w->v_stream;
-    find_listed_tile(w, stream, 2 * w->args->v_stride.seq, j);
-    tile_stream_load(stream, stage_of(w, j) + V_AT, 2 * w->args->v_stride.seq,
+    find_listed_tile(w, stream, ELEMENT_BYTES * w->args->v_stride.seq, j);
+    tile_stream_load(stream, stage_of(w, j) + V_AT, ELEMENT_BYTES * w->args->v_stride.seq,
                      HEED_KEY_GROUPS * HEED_TILE_KEYS, KEY_COUNT(w) - tile_key(&w->at, j), whole,
-                     HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
+                     HEED_TILE_KEYS, V_HALVES, V_PAD, GROUP_THREADS, w->at.thread);
 }
 
 #if HEED_PAGED
@@ -158,7 +160,7 @@ HEED_DEVICE void page_k(walk *w, u32 j, const int aligned)
 {
     const heed_cuda_args *args = w->args;
     load_pages(args, &w->at, w->k, args->k_stride, stage_of(w, j), tile_key(&w->at, j), w->length,
-               &w->k_pages, HEED_DIM_QK, QK_PAD, aligned);
+               &w->k_pages, QK_HALVES, QK_PAD, aligned);
 }
 
 /* and of V, which is the same tile or the one before; */
@@ -166,7 +168,7 @@ HEED_DEVICE void page_v(walk *w, u32 j, const int aligned)
 {
     const heed_cuda_args *args = w->args;
     load_pages(args, &w->at, w->v, args->v_stride, stage_of(w, j) + V_AT, tile_key(&w->at, j),
-               w->length, K_AHEAD ? &w->v_pages : &w->k_pages, HEED_DIM_V, V_PAD, aligned);
+               w->length, K_AHEAD ? &w->v_pages : &w->k_pages, V_HALVES, V_PAD, aligned);
 }
 
 /* looks up the pages of tile j, if there is one; */
@@ -262,8 +264,8 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     w->q_lane = w->q_smem + tile_at(HEED_BLOCK_ROWS, QK_PAD, at->warp * WARP_ROWS, 0) +
                 tile_lane(QK_PAD, at->lane % 16, at->lane / 16);
     w->kv_lanes = ptx_keep(tile_lane(QK_PAD, at->lane / 16 * 8 + at->lane % 8, at->lane / 8 % 2) |
-                           tile_lane(V_PAD, at->lane % 16, at->lane / 16) << 16);
-    i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
+                           value_lane(at->lane) << 16);
+    i64 k_row = ELEMENT_BYTES * w->args->k_stride.seq, v_row = ELEMENT_BYTES * w->args->v_stride.seq;
     u32 first = HEED_LISTS ? 0 : tile_key(at, 0);
     w->k_stream = tile_stream_of(w->k + first * k_row, k_row, HEED_TILE_KEYS, QK_PAD, at->thread);
     w->v_stream = tile_stream_of(w->v + first * v_row, v_row, HEED_TILE_KEYS, V_PAD, at->thread);

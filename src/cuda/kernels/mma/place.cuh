@@ -203,6 +203,18 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
     find_keys(args, at);
 }
 
+/* Of a row of the sums of values, lane @t of four has in fragment @dt two elements, which are of the
+ * columns FRAGMENT_COLUMN(dt) + t * LANE_COLUMNS + i * PAIR_COLUMNS of the warp's. */
+#if HEED_F32
+#define FRAGMENT_COLUMN(dt) ((dt) / 2 * 16 + (dt) % 2)
+#define LANE_COLUMNS 4
+#define PAIR_COLUMNS 2
+#else
+#define FRAGMENT_COLUMN(dt) ((dt)*8)
+#define LANE_COLUMNS 2
+#define PAIR_COLUMNS 1
+#endif
+
 /* Row g (@h 0) or g + 8 (1) of 16. */
 HEED_DEVICE u32 row_of(const place *at, int mt, int h)
 {

@@ -6,6 +6,7 @@
 
 #include "mma/direct.cuh"
 #include "mma/place.cuh"
+#include "mma/single.cuh"
 #include "softmax.cuh"
 #include "tile.cuh"
 
@@ -16,6 +17,8 @@ HEED_DEVICE void load_q_fragments(u32 q[ROWS16][4], u32 lane, u32 kk)
     for (int mt = 0; mt < ROWS16; mt++)
         ptx_ldmatrix_x4(q[mt], tile_lane_at(lane, HEED_BLOCK_ROWS, QK_PAD, mt, kk));
 }
+
+#if !HEED_F32
 
 /* Sums are made in parts of so many times 16 columns: tensor cores round each step of one towards
  * zero. */
@@ -115,6 +118,8 @@ HEED_DEVICE void multiply_v(state *st, weights *w, tile_source from)
         }
     }
 }
+
+#endif
 
 #endif
 

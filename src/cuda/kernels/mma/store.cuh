@@ -14,53 +14,62 @@
     (HEED_BLOCK_ROWS >= 8 * HEED_GROUP_WARPS * HEED_KEY_GROUPS && HEED_DIM_V <= 256 ? 4 : 1)
 #include "combine.cuh"
 
+/* Leaves what the lane has at @to, of each of @lanes lanes a word, one array after another. */
+HEED_DEVICE void leave_state(const state *st, u32 to, const u32 lanes)
+{
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        HEED_UNROLL
+        for (int i = 0; i < 2; i++) {
+            ptx_st_shared_f32(to, st->max[mt][i]);
+            ptx_st_shared_f32(to + lanes * 4, st->sum[mt][i]);
+            to += 2 * lanes * 4;
+        }
+        HEED_UNROLL
+        for (int i = 0; i < V8 * 4; i++, to += lanes * 4)
+            ptx_st_shared_f32(to, st->o[mt][i / 4][i % 4]);
+    }
+}
+
+/* Adds what was left so. */
+HEED_DEVICE void join_state(state *st, u32 from, const u32 lanes)
+{
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        float mine[2], other[2];
+        HEED_UNROLL
+        for (int i = 0; i < 2; i++) {
+            float max = ptx_ld_shared_f32(from), sum = ptx_ld_shared_f32(from + lanes * 4);
+            float top = ptx_max(st->max[mt][i], max);
+            mine[i] = ptx_ex2(st->max[mt][i] - top);
+            other[i] = ptx_ex2(max - top);
+            st->max[mt][i] = top;
+            st->sum[mt][i] = st->sum[mt][i] * mine[i] + sum * other[i];
+            from += 2 * lanes * 4;
+        }
+        HEED_UNROLL
+        for (int i = 0; i < V8 * 4; i++, from += lanes * 4) {
+            float *o = &st->o[mt][i / 4][i % 4];
+            *o = *o * mine[i / 2 % 2] + ptx_ld_shared_f32(from) * other[i / 2 % 2];
+        }
+    }
+}
+
 /* Groups other than the first leave what they have in shared memory, each thread where its fellow
  * of the first group will look. */
 HEED_DEVICE void merge_groups(const place *at, state *st, u32 smem)
 {
-    const u32 words = ROWS16 * (V8 * 4 + 4);
+    const u32 words = ROWS16 * STATE_WORDS;
     ptx_barrier();
-    if (at->group > 0) {
-        u32 to = smem + ((at->group - 1) * words * GROUP_THREADS + at->thread) * 4;
-        HEED_UNROLL
-        for (int mt = 0; mt < ROWS16; mt++) {
-            HEED_UNROLL
-            for (int i = 0; i < 2; i++) {
-                ptx_st_shared_f32(to, st->max[mt][i]);
-                ptx_st_shared_f32(to + GROUP_THREADS * 4, st->sum[mt][i]);
-                to += 2 * GROUP_THREADS * 4;
-            }
-            HEED_UNROLL
-            for (int i = 0; i < V8 * 4; i++, to += GROUP_THREADS * 4)
-                ptx_st_shared_f32(to, st->o[mt][i / 4][i % 4]);
-        }
-    }
+    if (at->group > 0)
+        leave_state(st, smem + ((at->group - 1) * words * GROUP_THREADS + at->thread) * 4,
+                    GROUP_THREADS);
     ptx_barrier();
     if (at->group > 0)
         return;
-    for (u32 group = 1; group < HEED_KEY_GROUPS; group++) {
-        u32 from = smem + ((group - 1) * words * GROUP_THREADS + at->thread) * 4;
-        HEED_UNROLL
-        for (int mt = 0; mt < ROWS16; mt++) {
-            float mine[2], other[2];
-            HEED_UNROLL
-            for (int i = 0; i < 2; i++) {
-                float max = ptx_ld_shared_f32(from),
-                      sum = ptx_ld_shared_f32(from + GROUP_THREADS * 4);
-                float top = ptx_max(st->max[mt][i], max);
-                mine[i] = ptx_ex2(st->max[mt][i] - top);
-                other[i] = ptx_ex2(max - top);
-                st->max[mt][i] = top;
-                st->sum[mt][i] = st->sum[mt][i] * mine[i] + sum * other[i];
-                from += 2 * GROUP_THREADS * 4;
-            }
-            HEED_UNROLL
-            for (int i = 0; i < V8 * 4; i++, from += GROUP_THREADS * 4) {
-                float *o = &st->o[mt][i / 4][i % 4];
-                *o = *o * mine[i / 2 % 2] + ptx_ld_shared_f32(from) * other[i / 2 % 2];
-            }
-        }
-    }
+    for (u32 group = 1; group < HEED_KEY_GROUPS; group++)
+        join_state(st, smem + ((group - 1) * words * GROUP_THREADS + at->thread) * 4,
+                   GROUP_THREADS);
 }
 
 /* Divides by the sums. A row that saw no key, or none with a weight, becomes zero. */
@@ -184,8 +193,10 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
             for (int dt = 0; dt < V8; dt++) {
                 HEED_UNROLL
                 for (int i = 0; i < 2; i++)
-                    if (dt * 8 + t * 2 + i < HEED_DIM_V)
-                        ptx_st_global_f32(o + dt * 8 + t * 2 + i, st->o[mt][dt][2 * h + i]);
+                    if (FRAGMENT_COLUMN(dt) + t * LANE_COLUMNS + i * PAIR_COLUMNS < HEED_DIM_V)
+                        ptx_st_global_f32(o + FRAGMENT_COLUMN(dt) + t * LANE_COLUMNS +
+                                              i * PAIR_COLUMNS,
+                                          st->o[mt][dt][2 * h + i]);
             }
         }
     }
@@ -249,6 +260,23 @@ HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const st
     }
 }
 
+/* Leaves what the lane has in fragment @dt of @row; with float32 what it has in two of them, which
+ * are four neighbours. */
+HEED_DEVICE void stage_sums(u32 smem, const state *st, u32 row, u32 t, int mt, int dt, int h)
+{
+#if HEED_F32
+    heed_u32x4 x;
+    HEED_UNROLL
+    for (int i = 0; i < 4; i++)
+        x.v[i] = ptx_as_u32(st->o[mt][dt / 2 * 2 + i % 2][2 * h + i / 2]);
+    if (dt % 2 == 0)
+        ptx_st_shared_16(smem + tile_at(HEED_BLOCK_ROWS, V_PAD, row, dt / 2 * 4 + t), x);
+#else
+    ptx_st_shared_4(smem + tile_at(HEED_BLOCK_ROWS, V_PAD, row, dt) + t * 4,
+                    half_pack(st->o[mt][dt][2 * h], st->o[mt][dt][2 * h + 1]));
+#endif
+}
+
 /* Leaves the warp's rows of O in the shared memory that held its rows of Q. */
 HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
 {
@@ -260,9 +288,7 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
         for (int dt = 0; dt < V8; dt++) {
             HEED_UNROLL
             for (int h = 0; h < 2; h++)
-                ptx_st_shared_4(
-                    smem + tile_at(HEED_BLOCK_ROWS, V_PAD, first + mt * 16 + h * 8 + g, dt) + t * 4,
-                    half_pack(st->o[mt][dt][2 * h], st->o[mt][dt][2 * h + 1]));
+                stage_sums(smem, st, first + mt * 16 + h * 8 + g, t, mt, dt, h);
         }
     }
     ptx_warp_barrier();
@@ -309,12 +335,13 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     const u32 page = tile_page(V_PAD), step = 32 / page;
     u32 first = at->warp * WARP_ROWS + at->lane / page;
     stage_o(at, st, smem);
-    if (aligned && HEED_DIM_V == V_PAD && args->group.value == 1 &&
+    if (aligned && V_HALVES == V_PAD && args->group.value == 1 &&
         at->row + HEED_BLOCK_ROWS <= rows_of(args, at)) {
-        u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + first) +
+        u8 *to = (u8 *)args->o +
+                 ELEMENT_BYTES * row_offset(args, at->head, args->o_stride, at->row + first) +
                  at->lane % page * 16;
         HEED_UNROLL
-        for (u32 i = 0; i < WARP_ROWS; i += step, to += step * 2 * args->o_stride.seq) {
+        for (u32 i = 0; i < WARP_ROWS; i += step, to += step * ELEMENT_BYTES * args->o_stride.seq) {
             HEED_UNROLL
             for (u32 chunk = 0; chunk < V_PAD / 8; chunk += page)
                 ptx_st_global_16(to + chunk * 16,
@@ -327,10 +354,11 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     for (u32 row = first; row < (at->warp + 1) * WARP_ROWS; row += step) {
         if (at->row + row >= rows_of(args, at))
             break;
-        u8 *o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + row);
+        u8 *o = (u8 *)args->o +
+                ELEMENT_BYTES * row_offset(args, at->head, args->o_stride, at->row + row);
         HEED_NO_UNROLL
         for (u32 chunk = at->lane % page; chunk < V_PAD / 8; chunk += page) {
-            u32 bytes = tile_chunk_bytes(HEED_DIM_V, chunk);
+            u32 bytes = tile_chunk_bytes(V_HALVES, chunk);
             heed_u32x4 x = ptx_ld_shared_16(smem + tile_at(HEED_BLOCK_ROWS, V_PAD, row, chunk));
             if (aligned && bytes == 16)
                 ptx_st_global_16(o + 16 * chunk, x);

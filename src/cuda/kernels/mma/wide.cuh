@@ -17,7 +17,7 @@
 #include "mma/store.cuh"
 
 /* Are keys beyond a length like those that do not exist? Else their values are cleaned. */
-#define KNOWS_LENGTH (HEED_PAGED || HEED_PACKED_K || (WIDE && HEED_LENGTHS))
+#define KNOWS_LENGTH (HEED_PAGED || HEED_PACKED_K || (REMAKES && HEED_LENGTHS))
 
 /* No functions for what follows of a walk (mma/pipeline.cuh), or other code would come of it where
  * a term is zero. So many keys of the batch element exist. */
@@ -49,7 +49,7 @@ HEED_DEVICE void slices_barrier(const place *at)
 /* Bytes from the first column of a tile of @rows rows to those of the warp's slice. */
 HEED_DEVICE u32 slice_at(const place *at, const u32 rows)
 {
-    return HEED_VALUE_WARPS == 1 ? 0 : slice_of(at) * (V8 / 8) * rows * 128;
+    return HEED_VALUE_WARPS == 1 ? 0 : slice_of(at) * V_PAGES * rows * 128;
 }
 
 /* Where the value of the lane's first row is that warp @slice leaves for the others. */
@@ -92,7 +92,9 @@ HEED_DEVICE void raise_shared_max(const place *at, u32 shared, state *st, float 
 /* Where the lane's weights of 16 rows and 16 keys are. */
 HEED_DEVICE u32 shared_weights(const place *at, u32 weights_smem, u32 mt, u32 kk)
 {
-    return weights_smem + (((at->warp * ROWS16 + mt) * TILE16 + kk) * 32 + at->lane) * 16;
+    return weights_smem + (((at->warp * ROWS16 + mt) * TILE16 * WORDS + kk) * 32 +
+                           at->lane) *
+                              16;
 }
 
 /* Leaves the weights of the warp's part for the others, and waits for theirs. */
@@ -101,18 +103,34 @@ HEED_DEVICE void share_weights(const place *at, u32 weights_smem, const weights 
     if (SCORE_PARTS == 1)
         return;
     HEED_UNROLL
-    for (u32 i = 0; i < ROWS16 * KEYS16 && slice_of(at) < SCORE_PARTS; i++) {
-        const u32 mt = i / KEYS16, kk = i % KEYS16;
+    for (u32 i = 0; i < ROWS16 * KEY_STEPS && slice_of(at) < SCORE_PARTS; i++) {
+        const u32 mt = i / KEY_STEPS, kk = i % KEY_STEPS;
         heed_u32x4 x;
         HEED_UNROLL
         for (int n = 0; n < 4; n++)
             x.v[n] = own->p[mt][kk][n];
-        ptx_st_shared_16(shared_weights(at, weights_smem, mt, slice_of(at) * KEYS16 + kk), x);
+        ptx_st_shared_16(shared_weights(at, weights_smem, mt, slice_of(at) * KEY_STEPS + kk), x);
     }
     slices_barrier(at);
 }
 
-#if SCORE_PARTS > 1
+#if SCORE_PARTS > 1 && HEED_F32
+
+/* multiply_v() with the weights of all parts. */
+HEED_DEVICE void multiply_slice(const place *at, u32 weights_smem, state *st, tile_source from)
+{
+    u32 p[ROWS16][TILE8][4];
+    HEED_UNROLL
+    for (u32 i = 0; i < ROWS16 * TILE8; i++) {
+        heed_u32x4 x = ptx_ld_shared_16(shared_weights(at, weights_smem, i / TILE8, i % TILE8));
+        HEED_UNROLL
+        for (int n = 0; n < 4; n++)
+            p[i / TILE8][i % TILE8][n] = x.v[n];
+    }
+    multiply_tile(st, p, from);
+}
+
+#elif SCORE_PARTS > 1
 
 /* multiply_v() with the weights of all parts. */
 HEED_DEVICE void multiply_slice(const place *at, u32 weights_smem, state *st, tile_source from)
@@ -172,7 +190,7 @@ HEED_DEVICE void share_sums(const place *at, u32 shared, state *st)
 HEED_DEVICE void store_partial_slice(const heed_cuda_args *args, const place *at, const state *st)
 {
     i64 base = part_base(args, at);
-    u32 t = at->lane % 4, first = at->slice * V8 * 8 + t * 2;
+    u32 t = at->lane % 4, first = at->slice * V8 * 8 + t * LANE_COLUMNS;
     HEED_UNROLL
     for (int i = 0; i < 2 * ROWS16; i++) {
         u32 row = row_of(at, i / 2, i % 2);
@@ -183,7 +201,7 @@ HEED_DEVICE void store_partial_slice(const heed_cuda_args *args, const place *at
             ptx_st_global_f32(args->partial_lse + base + row, row_lse(st, i / 2, i % 2));
         HEED_UNROLL
         for (int n = 0; n < 2 * V8; n++) {
-            u32 column = first + n / 2 * 8 + n % 2;
+            u32 column = first + FRAGMENT_COLUMN(n / 2) + n % 2 * PAIR_COLUMNS;
             if (column < HEED_DIM_V)
                 ptx_st_global_f32(o + column, st->o[i / 2][n / 2][i % 2 * 2 + n % 2]);
         }
@@ -201,11 +219,12 @@ HEED_DEVICE void store_slice(const heed_cuda_args *args, const place *at, const 
     for (u32 row = first + at->lane / page; row < first + WARP_ROWS; row += step) {
         if (at->row + row >= rows_of(args, at))
             break;
-        u8 *o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + row) +
-                16 * at->slice * V8;
+        u8 *o = (u8 *)args->o +
+                ELEMENT_BYTES * row_offset(args, at->head, args->o_stride, at->row + row) +
+                128 * at->slice * V_PAGES;
         HEED_UNROLL
-        for (u32 chunk = column; chunk < V8 + column; chunk += page) {
-            u32 bytes = tile_chunk_bytes(HEED_DIM_V, at->slice * V8 + chunk);
+        for (u32 chunk = column; chunk < 8 * V_PAGES + column; chunk += page) {
+            u32 bytes = tile_chunk_bytes(V_HALVES, 8 * at->slice * V_PAGES + chunk);
             heed_u32x4 x = ptx_ld_shared_16(smem + tile_at(HEED_BLOCK_ROWS, V_PAD, row, chunk));
             if (bytes == 16)
                 ptx_st_global_16(o + 16 * chunk, x);
@@ -219,7 +238,7 @@ HEED_DEVICE void store_slice(const heed_cuda_args *args, const place *at, const 
 HEED_DEVICE void store_shared(const heed_cuda_args *args, const place *at, state *st, u32 q_smem,
                               u32 shared)
 {
-    if (HEED_HIDES || HEED_MASKED)
+    if (HEED_HIDES || HEED_MASKED || HEED_F32)
         mark_not_finite(st);
     share_sums(at, shared, st);
     normalize(st);
