@@ -413,6 +413,15 @@ heed_emulated_worse_wide(wrong_no_exp 1)
 heed_emulated_worse_wide(wrong_no_products 2)
 heed_emulated_worse_wide(extra_barrier 4)
 heed_emulated_worse_wide(wrong_no_loads 12)
+function(heed_emulated_worse_single name number)
+    heed_emulated_object(attn_wide32.c single_${name} MASKED=1 DIM_QK=264 DIM_V=520 N=128 PRODUCTS=3 ABLATE=${number}
+        DELAY=64)
+endfunction()
+heed_emulated_worse_single(wrong_no_exp 1)
+heed_emulated_worse_single(wrong_no_products 2)
+heed_emulated_worse_single(unswizzled 6)
+heed_emulated_worse_single(no_overlap 8)
+heed_emulated_worse_single(wrong_no_loads 12)
 # Other head dims, orders and groups than those.
 heed_emulated_object(attn_mma.c mma_no_staging_ahead BF16=0 MASKED=1 DIM_QK=40 DIM_V=80 M=32 N=32 W=2 K=1 S=2 Q=2 O=2
     B=1 ACC16=0 UNALIGNED=0 ABLATE=7)

@@ -16,7 +16,7 @@
  *
  * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *
- *     @ablate no-exp no-products no-loads divergent extra-barrier delay
+ *     @ablate no-exp no-products no-loads divergent extra-barrier unswizzled no-overlap delay
  *
  * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh, and so are those
  * whose results are not finite.

@@ -66,7 +66,8 @@ HEED_DEVICE void start_step(const heed_cuda_args *args, const place *at, u32 ste
 
 HEED_DEVICE void load_step(const heed_cuda_args *args, const place *at, u32 step)
 {
-    if (step < all_steps(at) && !(ABLATED(ABLATE_NO_LOADS) && step >= STAGES))
+    u32 scores = score_steps(at), before = step < scores ? step : step - scores; /* of its kind */
+    if (step < all_steps(at) && !(ABLATED(ABLATE_NO_LOADS) && before >= STAGES))
         start_step(args, at, step);
     ptx_cp_async_commit();
 }
@@ -79,6 +80,8 @@ HEED_DEVICE void advance(const heed_cuda_args *args, const place *at, u32 step)
     if (ABLATED(ABLATE_EXTRA_BARRIER))
         ptx_barrier();
     load_step(args, at, step + 1);
+    if (ABLATED(ABLATE_NO_OVERLAP))
+        ptx_cp_async_wait(0);
 }
 
 #endif /* HEED_WIDE32_LOAD_CUH */
