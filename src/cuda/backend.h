@@ -13,6 +13,7 @@ extern const heed_algorithm heed_algorithm_cuda_mma;
 extern const heed_algorithm heed_algorithm_cuda_wgmma;
 extern const heed_algorithm heed_algorithm_cuda_mla;
 extern const heed_algorithm heed_algorithm_cuda_wide;
+extern const heed_algorithm heed_algorithm_cuda_wide32;
 
 /* How a config cuts a problem up. */
 typedef struct heed_cuda_cut {
@@ -31,6 +32,7 @@ extern const heed_cuda_code heed_cuda_mma_code;
 extern const heed_cuda_code heed_cuda_wgmma_code;
 extern const heed_cuda_code heed_cuda_mla_code;
 extern const heed_cuda_code heed_cuda_wide_code;
+extern const heed_cuda_code heed_cuda_wide32_code;
 
 /* The functions of heed_algorithm that all CUDA kernels share. */
 size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *problem,

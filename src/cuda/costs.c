@@ -100,13 +100,23 @@ static const heed_wide_costs h200_wide = { .clock_share = 0.9,
                                            .block = 4e-6,
                                            .launch = 1e-6 };
 
+/* Not fitted. */
+static const heed_wide32_costs h200_wide32 = { .clock_share = 0.9,
+                                               .matrix_share = 0.55,
+                                               .l2_bytes = 39.5,
+                                               .tile = 6000,
+                                               .key = 30,
+                                               .block_bytes = 40e3,
+                                               .block = 4e-6,
+                                               .launch = 1e-6 };
+
 /* Blocks by threes were seen on the H200 alone (docs/roofline.md), so that is for its architecture;
  * the rest is for all. */
 const heed_costs heed_cost_rows[] = {
     { NULL, 90, true, &h200_memory, &h200_order, &h200_naive, &h200_mma, &h200_wgmma, &h200_mla,
-      &h200_wide },
+      &h200_wide, &h200_wide32 },
     { NULL, 0, false, &h200_memory, &h200_order, &h200_naive, &h200_mma, &h200_wgmma, &h200_mla,
-      &h200_wide },
+      &h200_wide, &h200_wide32 },
 };
 
 const heed_costs *heed_costs_find(const heed_costs *rows, const char *device, int arch)

@@ -111,6 +111,18 @@ typedef struct heed_wide_costs {
     double launch;       /* and of a launch */
 } heed_wide_costs;
 
+/* Likewise. */
+typedef struct heed_wide32_costs {
+    double clock_share;
+    double matrix_share; /* of the rate of a wgmma in 16 bits: products of float32 take three of
+                            mma.sync, each at half that of 16 bits */
+    double l2_bytes;
+    double tile, key;   /* clocks that are not hidden: of a block, and for a key */
+    double block_bytes; /* that a block has in flight from memory */
+    double block;       /* seconds to begin and end a block, */
+    double launch;      /* and of a launch */
+} heed_wide32_costs;
+
 typedef struct heed_costs {
     const char *device; /* the driver's name; NULL: any device */
     int arch;           /* 0: of any architecture */
@@ -123,6 +135,7 @@ typedef struct heed_costs {
     const heed_wgmma_costs *wgmma;
     const heed_mla_costs *mla;
     const heed_wide_costs *wide;
+    const heed_wide32_costs *wide32;
 } heed_costs;
 
 /* The rows, those of one device ahead of those of its architecture. The last one is for any. */

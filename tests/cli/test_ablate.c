@@ -71,6 +71,7 @@ static const char *source_of(const char *kernel)
     } all[] = { { "_mma", "attn_mma.cu" },
                 { "_wgmma", "attn_wgmma.cu" },
                 { "_mla", "attn_mla.cu" },
+                { "f32_sm80_wide", "attn_wide32.cu" },
                 { "_wide", "attn_wide.cu" },
                 { "_naive", "attn_naive.cu" } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -19,6 +19,7 @@ typedef struct emulated_kernel {
     uint32_t rows; /* of a block */
     uint32_t threads;
     uint32_t shared_bytes;
+    int keys;         /* that a block can have; 0: any number */
     uint32_t cluster; /* blocks that share an item; 0: one has it for itself */
     int mapped;       /* it takes a heed_cuda_mapped_args, with boxes of so many keys; 0: no */
     int columns;      /* of those boxes */

@@ -28,6 +28,8 @@ extern const emulated_kernel mla_d576_512, mla_d576_512_unaligned, mla_d576_512_
 extern const emulated_kernel apart_d512, apart_d512_unaligned, apart_d264_328,
     apart_d264_328_unaligned, apart_d1024, apart_d1024_unaligned, whole_d1024,
     whole_d1024_unaligned, whole_d584_768, whole_d584_768_unaligned;
+extern const emulated_kernel single_d264_520, single_d264_520_unaligned, single_d520_264,
+    single_d520_264_unaligned, single_d1024, single_d1024_unaligned;
 extern const emulated_kernel mma_d64_window, mma_d64_window_unaligned, mma_d40_80_window,
     mma_d40_80_window_unaligned, naive_window, candidate_window;
 extern const emulated_kernel wgmma_d64_window, wgmma_d64_window_unaligned,
@@ -130,5 +132,8 @@ const emulated_config emulated_configs[] = {
     { &apart_d1024, &apart_d1024_unaligned, NULL },
     { &whole_d1024, &whole_d1024_unaligned, NULL },
     { &whole_d584_768, &whole_d584_768_unaligned, NULL },
+    { &single_d264_520, &single_d264_520_unaligned, NULL },
+    { &single_d520_264, &single_d520_264_unaligned, NULL },
+    { &single_d1024, &single_d1024_unaligned, NULL },
     { NULL, NULL, NULL },
 };

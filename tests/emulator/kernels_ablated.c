@@ -18,6 +18,8 @@ extern const emulated_kernel wgmma_divergent, wgmma_extra_barrier, wgmma_strided
     wgmma_wrong_no_loads;
 extern const emulated_kernel mla_d576_512_masked_unaligned, mla_divergent, mla_extra_barrier,
     mla_masked, mla_delay, mla_wrong_no_exp, mla_wrong_no_products, mla_wrong_no_loads;
+extern const emulated_kernel single_d264_520_unaligned, single_wrong_no_exp,
+    single_wrong_no_products, single_unswizzled, single_no_overlap, single_wrong_no_loads;
 extern const emulated_kernel apart_d512_unaligned, apart_extra_barrier, apart_wrong_no_exp,
     apart_wrong_no_products, apart_wrong_no_loads;
 extern const emulated_kernel naive_divergent, naive_extra_barrier, naive_strided, naive_delay,
@@ -56,6 +58,11 @@ const emulated_config emulated_ablated[] = {
     { &mla_wrong_no_exp, &mla_d576_512_masked_unaligned, NULL },
     { &mla_wrong_no_products, &mla_d576_512_masked_unaligned, NULL },
     { &mla_wrong_no_loads, &mla_d576_512_masked_unaligned, NULL },
+    { &single_wrong_no_exp, &single_d264_520_unaligned, NULL },
+    { &single_wrong_no_products, &single_d264_520_unaligned, NULL },
+    { &single_unswizzled, &single_d264_520_unaligned, NULL },
+    { &single_no_overlap, &single_d264_520_unaligned, NULL },
+    { &single_wrong_no_loads, &single_d264_520_unaligned, NULL },
     { &apart_extra_barrier, &apart_d512_unaligned, NULL },
     { &apart_wrong_no_exp, &apart_d512_unaligned, NULL },
     { &apart_wrong_no_products, &apart_d512_unaligned, NULL },

@@ -164,7 +164,7 @@ static void test_a_row_more(void **state)
     slow.share /= 2;
     late.launch += 1e-3;
     const heed_costs rows[] = { { "NVIDIA L4", 89, false, &slow, any->order, any->naive, &late,
-                                  any->wgmma, any->mla, any->wide },
+                                  any->wgmma, any->mla, any->wide, any->wide32 },
                                 *any };
     heed_gpu l4, l40s;
     assert_true(heed_gpu_find(&l4, "L4") && heed_gpu_find(&l40s, "L40S"));

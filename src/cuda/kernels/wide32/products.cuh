@@ -1,0 +1,119 @@
+/*
+ * wide32/products.cuh - the products of attn_wide32.cu: scores, and the sums of values
+ *
+ * Fragments are those of mma.m16n8k8. Tensor cores cut sums off, towards zero: so each panel of
+ * columns, or part of the keys, has a sum of its own, and those are added up in float32.
+ *
+ * The sum over keys may have any order: of 8 keys, place t of the weights' rows holds key 2t, and
+ * place t + 4 key 2t + 1, so that lanes store and load without conflicts of banks. Columns of V may
+ * have any order too: number g of four products side by side are columns 4g to 4g + 3, which a lane
+ * loads at once.
+ */
+#ifndef HEED_WIDE32_PRODUCTS_CUH
+#define HEED_WIDE32_PRODUCTS_CUH
+
+#include "single.cuh"
+#include "tile.cuh"
+#include "wide32/place.cuh"
+
+/* The key of a place in rows of weights. */
+HEED_DEVICE u32 key_of_place(u32 place)
+{
+    return place / 8 * 8 + place % 4 * 2 + place / 4 % 2;
+}
+
+typedef struct scores {
+    float s[ROWS16][KEYS8][4];
+} scores;
+
+HEED_DEVICE void add_sums(float *sum, const float *part, const int count)
+{
+    HEED_UNROLL
+    for (int i = 0; i < count; i++)
+        sum[i] += part[i];
+}
+
+/* Adds the products of a panel of Q and one of K, the warp's share of the keys. */
+HEED_DEVICE void multiply_panel(const place *at, scores *sum, u32 smem)
+{
+    u32 row = at->lane / 16 * 8 + at->lane % 8; /* of 16 keys */
+    u32 q_lane = smem + tile_lane(2 * PANEL, at->lane % 16, at->lane / 16);
+    u32 k_lane = smem + BLOCK_ROWS * PANEL_ROW + at->warp * WARP_KEYS * PANEL_ROW +
+                 tile_lane(2 * PANEL, row, at->lane / 8 % 2);
+    float part[ROWS16][KEYS8][4];
+    HEED_UNROLL
+    for (u32 kk = 0; kk < PANEL / 8; kk++) {
+        single_left q[ROWS16];
+        HEED_UNROLL
+        for (u32 mt = 0; mt < ROWS16; mt++) {
+            u32 x[4];
+            ptx_ldmatrix_x4(x, tile_lane_at(q_lane, BLOCK_ROWS, 2 * PANEL, mt, kk));
+            split_left(&q[mt], x);
+        }
+        HEED_UNROLL
+        for (u32 nt = 0; nt < KEYS8; nt++) {
+            single_right k;
+            u32 x[4];
+            if (nt % 2 == 0)
+                ptx_ldmatrix_x4(x, tile_lane_at(k_lane, PASS_KEYS, 2 * PANEL, nt / 2, kk));
+            split_right(&k, x[nt % 2 * 2], x[nt % 2 * 2 + 1]);
+            HEED_UNROLL
+            for (u32 mt = 0; mt < ROWS16; mt++)
+                single_multiply(part[mt][nt], &q[mt], &k, kk == 0);
+        }
+    }
+    add_sums(sum->s[0][0], part[0][0], ROWS16 * KEYS8 * 4);
+}
+
+/* Leaves the warp's scores of a pass where weights will be. */
+HEED_DEVICE void leave_scores(const place *at, const scores *sum, u32 pass)
+{
+    u32 smem = ptx_shared_base() + WEIGHTS_AT, g = at->lane / 4, t = at->lane % 4;
+    u32 first = (pass * PASS_KEYS + at->warp * WARP_KEYS) / 4; /* chunk */
+    HEED_UNROLL
+    for (u32 i = 0; i < ROWS16 * KEYS8 * 4; i++) {
+        const u32 mt = i / 4 / KEYS8, nt = i / 4 % KEYS8, n = i % 4;
+        u32 row = mt * 16 + n / 2 * 8 + g;
+        ptx_st_shared_f32(
+            smem + tile_at(BLOCK_ROWS, 2 * HEED_TILE_KEYS, row, first + nt * 2 + n % 2) + t * 4,
+            sum->s[mt][nt][n]);
+    }
+}
+
+typedef struct values {
+    float o[ROWS16][4][4];
+} values;
+
+/* Adds the values of a part of the keys, from @key on, of the warp's panel of a slice. */
+HEED_DEVICE void multiply_part(const place *at, values *sum, u32 smem, u32 key)
+{
+    u32 p_lane = ptx_shared_base() + WEIGHTS_AT + key / PANEL * BLOCK_ROWS * PANEL_ROW +
+                 tile_lane(2 * PANEL, at->lane % 16, at->lane / 16);
+    u32 v_lane = smem + at->warp * PART_KEYS * PANEL_ROW +
+                 tile_lane(2 * PANEL, at->lane % 4 * 2, at->lane / 4);
+    float part[ROWS16][4][4];
+    HEED_UNROLL
+    for (u32 kk = 0; kk < PART_KEYS / 8; kk++) {
+        single_left p[ROWS16];
+        u32 from = v_lane + kk * 8 * PANEL_ROW;
+        heed_u32x4 even = ptx_ld_shared_16(from);
+        heed_u32x4 odd = ptx_ld_shared_16((from ^ tile_turn(2 * PANEL, 1) * 16) + PANEL_ROW);
+        HEED_UNROLL
+        for (u32 mt = 0; mt < ROWS16; mt++) {
+            u32 x[4];
+            ptx_ldmatrix_x4(x, tile_lane_at(p_lane, BLOCK_ROWS, 2 * PANEL, mt, kk));
+            split_left(&p[mt], x);
+        }
+        HEED_UNROLL
+        for (u32 n = 0; n < 4; n++) {
+            single_right v;
+            split_right(&v, even.v[n], odd.v[n]);
+            HEED_UNROLL
+            for (u32 mt = 0; mt < ROWS16; mt++)
+                single_multiply(part[mt][n], &p[mt], &v, kk == 0);
+        }
+    }
+    add_sums(sum->o[0][0], part[0][0], ROWS16 * 16);
+}
+
+#endif /* HEED_WIDE32_PRODUCTS_CUH */

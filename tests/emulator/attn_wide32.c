@@ -1,0 +1,36 @@
+/*
+ * attn_wide32.c - attn_wide32.cu for the emulator, in the config that macros say; EMULATED_KERNEL is
+ * the name of what it defines
+ */
+#include "emulator/kernel.h"
+#include "emulator/ptx.cuh"
+
+#include "src/cuda/kernels/attn_wide32.cu"
+
+static void run(const void *args)
+{
+    heed_attend(*(const heed_cuda_args *)args);
+}
+
+static void combine(const void *args)
+{
+    heed_combine(*(const heed_cuda_args *)args);
+}
+
+extern const emulated_kernel EMULATED_KERNEL;
+const emulated_kernel EMULATED_KERNEL = {
+    .name = EMULATED_NAME,
+    .type = HEED_TYPE,
+    .masked = HEED_MASKED,
+    .dim_qk = HEED_DIM_QK,
+    .dim_v = HEED_DIM_V,
+    .rows = BLOCK_ROWS,
+    .threads = THREADS,
+    .shared_bytes = SHARED_BYTES,
+    .keys = HEED_TILE_KEYS,
+    .run = run,
+    .combine = combine,
+    .combine_threads = COMBINE_THREADS,
+    .combine_rows = COMBINE_THREADS / 32 / COMBINE_SHARES,
+    .apart = true,
+};
