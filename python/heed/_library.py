@@ -122,6 +122,7 @@ class Problem(Structure):
         ("rotary_cos", Operand),
         ("rotary_sin", Operand),
         ("prefix", c_int64),
+        ("products", c_int64),
     ]
 
 
