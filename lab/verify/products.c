@@ -25,7 +25,7 @@ static float without(float x, int bits, bool cut)
     return x;
 }
 
-/* What the first bfloat16 leaves of @x; nothing of an infinity. */
+/* The part of @x that the first bfloat16 does not have; 0 of an infinity. */
 static float rest(float x)
 {
     float high = without(x, BELOW_BF16, false);
