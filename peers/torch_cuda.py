@@ -13,7 +13,7 @@ import sys
 import warnings
 
 import peer
-from torch_backends import BACKENDS, torch_type
+from torch_backends import BACKENDS, allow_tf32, torch_type
 
 # PyTorch keeps memory for later; heed needs some of it too.
 RESERVE_BYTES = 16 << 30
@@ -55,7 +55,7 @@ class Cuda:
             self.torch.cuda.empty_cache()
         dense = [self.tensor(problem, letter, data[letter]) if letter in data else None for letter in "qkv"]
         behind = self.kernel(problem)
-        refusal = None
+        refusal, words = None, allow_tf32(self.torch, problem, name)
         for group in BACKENDS[name].ways(self.torch, problem, name, self.device):
             ready = []
             for way in group:
@@ -64,7 +64,9 @@ class Cuda:
                 except peer.Unsupported as error:
                     refusal = error
             if ready:
-                return fastest(ready)
+                chosen = fastest(ready)
+                chosen.detail += words
+                return chosen
         raise refusal
 
     def tensor(self, problem, letter, data):
