@@ -19,7 +19,8 @@
  *
  *  - O = softmax(scale * Q K^T + mask) V for every batch element and query head. The softmax
  *    is over keys. Sums are accumulated in float32 or better, but for those of the two matrix
- *    products where heed_problem.accumulate permits half precision.
+ *    products where heed_problem.accumulate permits half precision. Products are those of the
+ *    operands as they are, but where heed_problem.products permits others.
  *  - Grouped queries: query head h reads key/value head h / (heads_q / heads_kv).
  *  - Query i stands at position p = i among the keys where masks are aligned top left, and at
  *    p = i + seq_k - seq_q where they are aligned bottom right. A causal mask shows it the keys
@@ -118,6 +119,13 @@
  *    2^-126 of the heaviest one, or of the sink's, may count as 0. With a prefix, O adds
  *    (unit + 8 u (1 + |LSE|)) sum_j p_j |v_jc|, as two parts of it are rounded to the type and
  *    weighted by LSEs in float32, and LSE 4 u (1 + |LSE|).
+ *    Where products permits others than full ones, and a kernel makes use of it, a product of two
+ *    operands is off by up to x of itself: L adds x |scale| sum_c |q_c k_c|, and w is x. TF32 keeps
+ *    11 significant bits of an operand: 2^-11 of it may be lost by rounding to nearest, 2^-10 by
+ *    cutting off, and x = 2^-9. With bfloat16, of 8 significant bits, the high part of an operand
+ *    leaves 2^-8 of it, the low part 2^-8 of that: both operands are off by 2^-16, the product of
+ *    the low parts is 2^-16 of the whole, and x = 3 * 2^-16. Parts of operands below 2^-126 may
+ *    count as 0, and operands from 2^127 on may overflow.
  *  - LSE, when asked for, is the natural logarithm of the sum of exp(logit) over the visible
  *    keys: float32, dense [batch, heads_q, seq_q].
  *  - In a batch-invariant problem the bits of a row depend on its own query and operands, and
@@ -243,6 +251,19 @@ typedef enum heed_accumulate {
                          of it may overflow where a logit before scaling, or a sum of weighted
                          values, passes 65504; the softmax and the LSE's sum stay in float32 */
 } heed_accumulate;
+
+/* The least precision in which a kernel may multiply the operands of the two matrix products: Q and
+ * K, weights and V. With type f32 alone: a permission. A kernel may be more exact, and those of a
+ * CPU always are. Sums and the softmax stay in float32. The errors are said above. */
+typedef enum heed_products {
+    HEED_PRODUCTS_FULL = 0,  /* float32, as exact as its own products */
+    HEED_PRODUCTS_TF32 = 1,  /* each operand rounded to TF32: to nearest, or the rest cut off */
+    HEED_PRODUCTS_BF16X3 = 2 /* each operand the sum of two bfloat16, each rounded to nearest; the
+                                product of the two low parts is left out */
+} heed_products;
+
+/* Products of this header, numbered from 0. */
+#define HEED_PRODUCTS_COUNT 3
 
 /* Limits of a problem. Anything beyond them is refused by heed_problem_check(). */
 #define HEED_DIM_MAX 1024                /* head dims */
@@ -390,6 +411,8 @@ typedef struct heed_problem {
                        left, windows, chunks, bias, ALiBi, starts, shown, expressions, or invariant.
                        Where queries are not equally far apart, neither K nor V may repeat along
                        both seq and heads */
+    int64_t products; /* a heed_products: others than HEED_PRODUCTS_FULL permit less, and only where
+                         type is HEED_F32 */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -445,6 +468,7 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     align=br      where queries = keys
  *     scale=X       logit scale, a decimal number other than 0 (default 1/sqrt(d))
  *     acc=f16       half-precision accumulation is permitted, only with f16 (default acc=f32)
+ *     products=P    products by tf32 or bf16x3 are permitted, only with f32 (default products=full)
  *     layout=bshd   order of the dense dimensions of Q, K, V and O: bshd (default), bhsd or sbhd
  *     q=B:S:H       element strides of Q for batch, sequence and head, not all zero; likewise k= v=
  *                   o= k_new= v_new=. They take the place of the layout for that tensor
@@ -510,6 +534,10 @@ HEED_API size_t heed_type_size(heed_type type);
 
 /* heed_type_name() returns "f32", "f16" or "bf16"; "unknown" for a value outside the enum. */
 HEED_API const char *heed_type_name(heed_type type);
+
+/* heed_products_name() returns "full", "tf32" or "bf16x3"; "unknown" for a value that is no
+ * heed_products. */
+HEED_API const char *heed_products_name(int64_t products);
 
 /* ---- Context: the machine, its threads, and what is known about it ------------------------- */
 

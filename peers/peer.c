@@ -21,7 +21,8 @@ static const char *const type_names[PEER_TYPES] = { "f32", "f16", "bf16" };
 static const char *const mask_names[PEER_MASKS] = { "none", "causal=tl", "causal=br" };
 
 /* Words of a spec that the other members of a request repeat, or that can be ignored. */
-static const char *const known_words[] = { "causal", "scale", "acc", "layout", "q", "k", "v", "o" };
+static const char *const known_words[] = { "causal", "scale", "acc", "products", "layout",
+                                           "q",      "k",     "v",   "o" };
 #define KNOWN_WORDS ((int)(sizeof known_words / sizeof known_words[0]))
 
 /* Everything between two requests. */

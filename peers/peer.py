@@ -33,7 +33,7 @@ TYPE_SIZES = {"f32": 4, "f16": 2, "bf16": 2}
 REASON_BYTES = 200
 
 # Words of a spec that the other members of the request repeat, or that can be ignored.
-WORDS = {"causal", "scale", "acc", "layout", "q", "k", "v", "o"}
+WORDS = {"causal", "scale", "acc", "products", "layout", "q", "k", "v", "o"}
 
 # prepare() may try several ways to compute the problem, each for about this long.
 TRIAL_SECONDS = 0.1

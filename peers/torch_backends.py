@@ -23,6 +23,18 @@ SWITCHES = {
     "math": "enable_math_sdp",
 }
 
+# Backends whose products of float32 are by TF32 where PyTorch's switch says so: cuBLAS's, and those of
+# compiled code. The products of the others do not depend on it.
+TF32 = {"math", "flex"}
+
+
+def allow_tf32(torch, problem, backend):
+    """Allows TF32 where the problem does and it has an effect, and forbids it elsewhere, whatever the
+    user's own default is. Returns words for the table."""
+    allowed = backend in TF32 and peer.spec_words(problem).get("products") == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    return ", TF32" if allowed else ""
+
 
 def sdpa(torch, problem, backend, device):
     """Grouped heads are first tried with enable_gqa; where a backend does not take that, K and V

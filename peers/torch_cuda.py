@@ -13,7 +13,7 @@ import sys
 import warnings
 
 import peer
-from torch_backends import BACKENDS, torch_type
+from torch_backends import BACKENDS, allow_tf32, torch_type
 
 # PyTorch keeps memory for later; heed needs some of it too.
 RESERVE_BYTES = 16 << 30
@@ -58,7 +58,7 @@ class Cuda:
             self.torch.cuda.empty_cache()
         dense = [self.tensor(problem, letter, data[letter]) if letter in data else None for letter in "qkv"]
         behind = self.kernel(problem)
-        refusal = None
+        refusal, words = None, allow_tf32(self.torch, problem, name)
         for group in BACKENDS[name].ways(self.torch, problem, name, self.device):
             ready, refused = [], ""
             for way in group:
@@ -69,7 +69,7 @@ class Cuda:
                     refused += f"; not {way.detail}: {str(error)[:REASON_LENGTH]}"
             if ready:
                 chosen = fastest(ready)
-                chosen.detail += refused
+                chosen.detail += words + refused
                 return chosen
         raise refusal
 

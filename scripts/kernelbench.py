@@ -14,6 +14,9 @@ comes from. Evaluations that are in the report already are kept, so that a run c
 Rows are ways to multiply float32 tensors, each a label of its own:
 
     f32          the suite's fp32; products in float32
+    f32-tf32, f32-bf16x3
+                 the suite's fp32; products of operands that may be rounded to TF32, or be two bfloat16: tensors, sums
+                 and softmax in float32
     f32-f16      the suite's fp32; inputs and outputs of attention rounded to float16. The suite's tolerance of 1e-4
                  is for another type; where it lets this pass, that is said here and in the report
     f16, bf16    the suite's fp16 and bf16, which round its reference too, with a tolerance of 1e-2
@@ -37,8 +40,10 @@ import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TASKS = "1/97,3/31,3/43,3/44"
-ROWS = {  # label: (the suite's precision, type of products, type of heed's own measurement)
+ROWS = {  # label: (the suite's precision, heed's --products, words of heed's own measurement)
     "f32": ("fp32", "f32", "f32"),
+    "f32-tf32": ("fp32", "tf32", "f32 products=tf32"),
+    "f32-bf16x3": ("fp32", "bf16x3", "f32 products=bf16x3"),
     "f32-f16": ("fp32", "f16", "f16"),
     "f16": ("fp16", "f16", "f16"),
     "bf16": ("bf16", "bf16", "bf16"),
@@ -227,7 +232,7 @@ def own_measurement(args, spec, kind, made):
     keeps answers by problem: a problem is measured once."""
     problem = " ".join(w if w not in ("f32", "f16", "bf16") else kind for w in spec.split())
     if problem not in made:
-        rivals = args.peers if kind != "f32" or args.peers == "none" else "torch-efficient"
+        rivals = args.peers if kind.split()[0] != "f32" or args.peers == "none" else "torch-efficient"
         code, answer = heed_json(args.heed, "bench", "--device", "cuda", "--cold", "--peers", rivals, problem)
         made[problem] = {"problem": problem, "exit": code, "bench": answer}
     return made[problem]

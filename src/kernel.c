@@ -12,7 +12,6 @@
 
 #define HEED_TYPES_ANY (1u << HEED_F32 | 1u << HEED_F16 | 1u << HEED_BF16)
 #define HEED_TYPES_16BIT (1u << HEED_F16 | 1u << HEED_BF16)
-#define HEED_TYPES_F32 (1u << HEED_F32)
 #define HEED_TYPES_BF16 (1u << HEED_BF16)
 #define HEED_TYPES_F32 (1u << HEED_F32)
 

@@ -91,6 +91,7 @@ static uint64_t hash_problem(const heed_problem *problem)
     hash = mix(hash, (uint64_t)problem->dim_qk);
     hash = mix(hash, (uint64_t)problem->dim_v);
     hash = mix(hash, (uint64_t)problem->accumulate << 32 | scale);
+    hash = mix(hash, (uint64_t)problem->products);
     hash = mix(hash, (uint64_t)problem->window.sides << 8 | (uint64_t)problem->align);
     hash = mix(hash, (uint64_t)problem->window.left);
     hash = mix(hash, (uint64_t)problem->window.right);

@@ -272,7 +272,7 @@ const cli_verb cli_verb_plan = {
         "A SPEC describes a problem in words: bN batch, hN or hN/M query heads and "
         "key/value heads, sN or sN/M queries and keys, dN or dN/M head dim of Q and K and "
         "of V, the element type f32, f16 or bf16, and optionally causal, causal=tl, causal=br, "
-        "scale=X, acc=f16, layout=bshd; docs/file-formats.md has all words.\n"
+        "scale=X, acc=f16, products=tf32, layout=bshd; docs/file-formats.md has all words.\n"
         "\n"
         "Examples:\n"
         "\n"

@@ -8,15 +8,18 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/tensor/view.h"
+#include "lab/verify/products.h"
 #include "lab/verify/reference.h"
 
 /* No element becomes larger: f16 goes up to 65504. */
 #define ELEMENT_MAX_F16 60000
 #define ELEMENT_MAX 1e15
 
-/* The logit of a high key, times up to 4^3 where sums are not in half precision; of a masked row
- * the one of its only key. */
+/* The logit of a high key, times up to 4^3 where sums are not in half precision, and no roundings
+ * of operands put it off by more than OFF_MOST; of a masked row the one of its only key. */
 #define HIGH_LOGIT 250.0
+#define HIGH_SIZES 4
+#define OFF_MOST 0.125
 #define LOW_LOGIT (-30000.0)
 
 /* The logit of a high key whose elements are all as small as they can be: expf() is infinite from
@@ -101,11 +104,21 @@ static bool aim(const place *at, int64_t key, double logit)
                  factor_of(at, LAB_Q, at->query, logit), largest_of(at->problem));
 }
 
+/* How many sizes of high logits there are. */
+static int high_sizes(const heed_problem *problem)
+{
+    double unit = lab_products_unit(problem->products);
+    int count = 1;
+    while (count < HIGH_SIZES && ldexp(unit * HIGH_LOGIT, 2 * count) <= OFF_MOST)
+        count++;
+    return problem->accumulate == HEED_ACC_F16 ? 1 : count;
+}
+
 /* A limit on logits would make two that are high equal. */
 static bool put_high(const place *at)
 {
-    bool half = at->problem->accumulate == HEED_ACC_F16;
-    double logit = ldexp(HIGH_LOGIT, half ? 0 : 2 * (int)lab_random_below(at->lot, LOT_SIZE, 4));
+    int size = (int)lab_random_below(at->lot, LOT_SIZE, high_sizes(at->problem));
+    double logit = ldexp(HIGH_LOGIT, 2 * size);
     return aim(at, at->next, logit - NEXT_LOGIT) && aim(at, at->key, logit);
 }
 

@@ -14,15 +14,11 @@
 
 #define FLAGS_SIZE 128
 
-/* A type's name in torch, and words for products in it. */
-static const struct {
-    const char *torch, *products;
-} types[HEED_TYPE_COUNT] = {
-    [HEED_F32] = { "torch.float32", "in float32" },
-    [HEED_F16] = { "torch.float16",
-                   "in 16 bits (float16), to which their inputs are rounded, and O too" },
-    [HEED_BF16] = { "torch.bfloat16",
-                    "in 16 bits (bfloat16), to which their inputs are rounded, and O too" },
+/* Types in torch. */
+static const char *const torch_types[HEED_TYPE_COUNT] = {
+    [HEED_F32] = "torch.float32",
+    [HEED_F16] = "torch.float16",
+    [HEED_BF16] = "torch.bfloat16",
 };
 
 const char *lab_export_form_name(lab_export_form form)
@@ -32,13 +28,13 @@ const char *lab_export_form_name(lab_export_form form)
 
 void lab_export_name(const lab_task *task, const lab_export *how, char *name, size_t size)
 {
-    const char *form = lab_export_form_name(how->form), *type = heed_type_name(how->products);
+    const char *form = lab_export_form_name(how->form), *way = how->way->name;
     const char *ending = how->form == LAB_EXPORT_CU ? "cu" : "py";
     if (task->level > 0)
         snprintf(name, size, "level_%d_problem_%d_heed_%s_%s.%s", task->level, task->number, form,
-                 type, ending);
+                 way, ending);
     else
-        snprintf(name, size, "%s_heed_%s_%s.%s", task->name, form, type, ending);
+        snprintf(name, size, "%s_heed_%s_%s.%s", task->name, form, way, ending);
 }
 
 /* ---- The task ---- */
@@ -70,14 +66,14 @@ static char *rewrite(const lab_task *task, const lab_python *python, heed_status
     return model;
 }
 
-/* The problem of one attention's call, in the type @type and dense. */
-static heed_status problem_of(const lab_task *task, size_t i, heed_type type, heed_problem *problem,
-                              lab_error *error)
+/* The problem of one attention's call, multiplied in @way, and dense. */
+static heed_status problem_of(const lab_task *task, size_t i, const lab_way *way,
+                              heed_problem *problem, lab_error *error)
 {
     heed_problem own;
     if (heed_problem_parse(&own, task->attention[i].call) != HEED_OK)
         return lab_fail(error, HEED_ERR_INVALID, "%s: %s", task->path, heed_message());
-    own.type = own.type == HEED_F32 ? type : own.type;
+    lab_way_take(way, &own);
     own.q = own.k = own.v = own.o = (heed_strides){ 0, 0, 0 };
     return heed_problem_normalize(problem, &own) == HEED_OK
                ? HEED_OK
@@ -85,13 +81,13 @@ static heed_status problem_of(const lab_task *task, size_t i, heed_type type, he
 }
 
 /* A kernel is for one problem. */
-static heed_status check_alike(const lab_task *task, heed_type type, const char *spec,
+static heed_status check_alike(const lab_task *task, const lab_way *way, const char *spec,
                                lab_error *error)
 {
     for (size_t i = 1; i < task->attention_count; i++) {
         heed_problem other;
         char text[HEED_SPEC_SIZE];
-        heed_status status = problem_of(task, i, type, &other, error);
+        heed_status status = problem_of(task, i, way, &other, error);
         if (status != HEED_OK)
             return status;
         heed_problem_print(&other, text, sizeof text);
@@ -106,7 +102,7 @@ static heed_status check_alike(const lab_task *task, heed_type type, const char 
 }
 
 /* Is there a problem for all attentions of @task? The first one's is @problem. */
-static heed_status find_problem(const lab_task *task, heed_type type, heed_problem *problem,
+static heed_status find_problem(const lab_task *task, const lab_way *way, heed_problem *problem,
                                 lab_error *error)
 {
     if (task->kind != LAB_TASK_ATTENTION)
@@ -118,7 +114,7 @@ static heed_status find_problem(const lab_task *task, heed_type type, heed_probl
             return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: line %d: %s", task->path, one->line,
                             *one->refusal ? one->refusal : one->unfit);
     }
-    return problem_of(task, 0, type, problem, error);
+    return problem_of(task, 0, way, problem, error);
 }
 
 /* ---- The forms ---- */
@@ -143,12 +139,13 @@ static void put_model(FILE *out, const parts *it)
 
 static heed_status put_library(FILE *out, const parts *it)
 {
-    bool rounded = it->how->products != HEED_F32;
+    const lab_way *way = it->how->way;
     const lab_place places[] = {
         { "TASK", it->label },
         { "SPEC", it->solution->spec },
-        { "PRODUCTS", types[it->how->products].products },
-        { "TYPE", rounded ? types[it->how->products].torch : "None" },
+        { "PRODUCTS", way->words },
+        { "TYPE", way->torch ? way->torch : "None" },
+        { "WORD", heed_products_name(it->problem.products) },
     };
     lab_fill(out, lab_text_library(), places, sizeof places / sizeof *places);
     put_model(out, it);
@@ -211,18 +208,18 @@ static heed_status put_kernel(FILE *out, const parts *it)
     snprintf(scale, sizeof scale, "%.9g", (double)it->problem.scale);
     snprintf(usual, sizeof usual, "%.9g", 1 / sqrt((double)it->problem.dim_qk));
     snprintf(module, sizeof module, "heed_%d_%d_%s", it->task->level, it->task->number,
-             heed_type_name(it->problem.type));
+             it->how->way->name);
     name_flags(&facts, it->how->gpu, flags);
     const lab_place places[] = {
         { "TASK", it->label },
         { "SPEC", it->solution->spec },
         { "KERNEL", facts.name },
         { "GPU", it->how->gpu->name },
-        { "PRODUCTS", types[it->how->products].products },
+        { "PRODUCTS", it->how->way->words },
         { "SOURCE", source },
         { "MODULE", module },
         { "FLAGS", flags },
-        { "TYPE", types[it->problem.type].torch },
+        { "TYPE", torch_types[it->problem.type] },
         { "CAUSAL", causal_word(&it->problem) },
         { "SCALE", scale },
         { "USUAL", usual },
@@ -288,12 +285,12 @@ heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
 {
     parts it = { .task = task, .how = how, .solution = solution, .error = error };
     *solution = (lab_solution){ .text = NULL };
-    heed_status status = find_problem(task, how->products, &it.problem, error);
+    heed_status status = find_problem(task, how->way, &it.problem, error);
     if (status != HEED_OK)
         return status;
     heed_problem_print(&it.problem, solution->spec, sizeof solution->spec);
     if (how->form != LAB_EXPORT_LIBRARY)
-        status = check_alike(task, how->products, solution->spec, error);
+        status = check_alike(task, how->way, solution->spec, error);
     if (status == HEED_OK && how->form == LAB_EXPORT_CU && !task->whole)
         status = lab_fail(error, HEED_ERR_UNSUPPORTED,
                           "%s: it is more than attention of its inputs Q, K and V, and a file with "

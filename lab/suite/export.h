@@ -12,6 +12,7 @@
 #include "heed.h"
 #include "lab/base/error.h"
 #include "lab/suite/suite.h"
+#include "lab/suite/ways.h"
 #include "src/cuda/gpu.h"
 
 typedef enum lab_export_form {
@@ -25,7 +26,7 @@ const char *lab_export_form_name(lab_export_form form);
 
 typedef struct lab_export {
     lab_export_form form;
-    heed_type products;  /* of float32 tensors: HEED_F32, or the type that they are rounded to */
+    const lab_way *way;  /* in which float32 tensors are multiplied */
     const heed_gpu *gpu; /* of LAB_EXPORT_KERNEL: that it is launched as for */
     const char *kernel;  /* likewise: its name, with or without a config; NULL: the fastest by the
                             cost model */
@@ -35,7 +36,7 @@ typedef struct lab_export {
 typedef struct lab_solution {
     char *text;
     char kernel[HEED_NAME_SIZE]; /* of LAB_EXPORT_KERNEL: kernel and config; else "" */
-    char spec[HEED_SPEC_SIZE];   /* the problem of its attention, in the type of its products */
+    char spec[HEED_SPEC_SIZE];   /* the problem of its attention, in the way of its products */
 } lab_solution;
 
 /* lab_export_solution() makes the solution of @task, which has been read. Returns HEED_OK;

@@ -123,6 +123,8 @@ typedef struct heed_candidate_problem {
     heed_candidate_array arrays[HEED_CANDIDATE_ARRAYS_MAX];
     char score[256]; /* expressions without blanks; "": none */
     char visible[256];
+    int32_t products; /* 1: the problem permits operands of products rounded to TF32; 2: sums of two
+                         bfloat16 */
 } heed_candidate_problem;
 
 /* The data of one execution. Inputs are read-only, and what lies around the tensors may not be

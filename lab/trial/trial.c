@@ -321,7 +321,8 @@ static heed_candidate_problem wire_problem(const heed_problem *p)
                                     .window_sides = (int32_t)p->window.sides,
                                     .window_left = p->window.left,
                                     .window_right = p->window.right,
-                                    .chunk = p->chunk };
+                                    .chunk = p->chunk,
+                                    .products = (int32_t)p->products };
     wire_operands(&wire, p);
     return wire;
 }
@@ -333,8 +334,8 @@ static bool is_at_home(const lab_trial *trial, const heed_problem *p)
 
     return !trial->made_for_one ||
            (p->type == home->type && p->dim_qk == home->dim_qk && p->dim_v == home->dim_v &&
-            p->accumulate == home->accumulate && (p->scale < 0) == (home->scale < 0) &&
-            lab_masks_alike(p, home));
+            p->accumulate == home->accumulate && p->products == home->products &&
+            (p->scale < 0) == (home->scale < 0) && lab_masks_alike(p, home));
 }
 
 bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *workspace,

@@ -381,7 +381,8 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
         .o = MODEL_MARGIN *
              sqrt(element * (norm + sums.weighted) +
                   single * (lab_rounding_square(problem) * (roundings * norm + absolute) +
-                            sums.shifted + common_square(scratch, lse) * norm) +
+                            lab_rounding_of_operands(problem, sums.weighted, norm) + sums.shifted +
+                            common_square(scratch, lse) * norm) +
                   tiny + square(sums.flushed)),
         .lse = MODEL_MARGIN *
                sqrt(single * (square(lse) + square(highest) + adding + square(sums.logits))),
@@ -411,6 +412,24 @@ static double larger(double naive, double model)
     return isfinite(naive) && naive > model ? naive : model;
 }
 
+/* Errors of a row: of its model, or of a naive computation if that has more. */
+typedef struct row_errors {
+    double o;
+    double lse;
+} row_errors;
+
+/* A tie of @reach explains that much of what is off @o. */
+static void add_naive(row_errors *errors, const heed_problem *problem, const heed_buffers *data,
+                      lab_row row, const row_scratch *scratch, bool cut, double reach,
+                      const double *o, double lse)
+{
+    double naive[HEED_DIM_MAX], naive_lse;
+    lab_naive_row(problem, data, row, scratch->part, cut, scratch->singles, naive, &naive_lse);
+    double off = fmax(0, distance(naive, o, problem->dim_v) - reach);
+    errors->o = larger(off, errors->o);
+    errors->lse = larger(fabs(naive_lse - lse), errors->lse);
+}
+
 static bool has_expressions(const heed_problem *problem)
 {
     return problem->score[0] || problem->visible[0];
@@ -421,19 +440,18 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
 {
     lab_row row = lab_row_at(problem, expect->rows[i]);
     double *o = expect->o + i * expect->dim;
-    double naive[HEED_DIM_MAX], naive_lse;
 
     lab_reference_row(problem, data, row, scratch->weights, o, &expect->lse[i]);
-    lab_naive_row(problem, data, row, scratch->part, scratch->singles, naive, &naive_lse);
     row_model model = model_row(problem, data, row, scratch, o, expect->lse[i]);
+    row_errors errors = { model.o, model.lse };
+    for (int cut = 0; cut <= (problem->products == HEED_PRODUCTS_TF32); cut++)
+        add_naive(&errors, problem, data, row, scratch, cut, model.reach, o, expect->lse[i]);
 
     double unit = lab_type_unit(problem->type), single = lab_type_unit(HEED_F32);
-    double naive_error = fmax(0, distance(naive, o, expect->dim) - model.reach);
-    double o_error = larger(naive_error, model.o);
-    double lse_error = larger(fabs(naive_lse - expect->lse[i]), model.lse);
     bool empty = expect->lse[i] == -INFINITY; /* nothing to round: zeros, exactly */
-    expect->o_budget[i] = empty ? 0 : 2 * o_error + unit * norm(o, expect->dim) + model.reach;
-    expect->lse_budget[i] = empty ? 0 : 2 * lse_error + single * fabs(expect->lse[i]) + model.above;
+    expect->o_budget[i] = empty ? 0 : 2 * errors.o + unit * norm(o, expect->dim) + model.reach;
+    expect->lse_budget[i] = empty ? 0
+                                  : 2 * errors.lse + single * fabs(expect->lse[i]) + model.above;
     expect->tied[i] = model.tied;
     if (model.more > 0 || model.less > 0) {
         double rest = 1 - model.less;

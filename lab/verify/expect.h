@@ -80,6 +80,23 @@
  * times exp(logit_j - highest logit). It is not judged, unless it is weightless: its budgets are
  * infinite.
  *
+ * Where products of rounded operands are permitted (products.h), an operand that is rounded to
+ * nearest is off by up to w of itself. For TF32 w is 2^-11; for two bfloat16 it is 2^-16, as the
+ * first one leaves 2^-8 of the operand and the second one 2^-8 of that. A product then has g errors
+ * of up to w: one of either operand, and for two bfloat16 a third one, the product of the low parts
+ * that is left out, which is up to 2^-8 times 2^-8 of the whole. Errors of a sum are independent
+ * where operands differ, and in common where they are alike. The model has both:
+ *
+ *             + w^2 * (g sum p_j^2 |v_j|^2 + |o|^2)            outputs
+ *             + (w / e)^2 * (g sum x_c^2 + (sum x_c)^2)        logits: in r_j^2
+ *
+ * An operand of TF32 that is cut off loses 0 to 2 w of itself: w, and an error as before. The sum
+ * of products loses up to 2 w by either side (Q and K, or weights and V) in common. A kernel may
+ * round one of the two at another place than the naive implementation does, Q with the scale in it
+ * say, or weights beside another maximum. 2 * 1.5 times w |sum x_c| has room for that one. The
+ * other one is rounded alike in both, and so in naive, which is the larger of the errors with
+ * operands rounded to nearest and cut off.
+ *
  * Budgets are small beside |o| on every other row, so that no kernel passes that computes something
  * else. The LSE is judged likewise, in float32 throughout.
  *

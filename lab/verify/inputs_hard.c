@@ -6,6 +6,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/inputs_fill.h"
+#include "lab/verify/products.h"
 
 static double sign_of(double x)
 {
@@ -245,9 +246,17 @@ static int64_t draw_between(uint64_t stream, int64_t n, int64_t low, int64_t hig
     return low + lab_random_below(stream, (uint64_t)n, high - low + 1);
 }
 
-/* Where products are summed up in half precision logits are at most 2^this, so that they are off by
- * a small part of 1: the error of weights that are off by more is not in proportion. */
-#define HALF_MOST 5
+/* Where products are summed up in half precision, or their operands rounded, logits are off by this
+ * at most: the error of weights that are off by no small part of 1 is not in proportion. */
+#define OFF_MOST 0x1p-6
+
+/* The largest exponent of a row's logits. */
+static int64_t exponent_most(const heed_problem *problem)
+{
+    double unit = problem->accumulate == HEED_ACC_F16 ? lab_type_unit(HEED_F16)
+                                                      : lab_products_unit(problem->products);
+    return unit > 0 ? ilogb(OFF_MOST / unit) : INT64_MAX;
+}
 
 /* The size of a row's elements of Q. Numbers of what is drawn: three for each row. */
 static double query_size(const heed_problem *problem, uint64_t choice, int64_t row)
@@ -256,8 +265,8 @@ static double query_size(const heed_problem *problem, uint64_t choice, int64_t r
     double most = narrow ? 0x1p12 : span_of(problem).query * 0x1p60 / SIZE_ROOM;
     int64_t range = draw_between(choice, 3 * row, 0, sizeof sizes / sizeof *sizes - 1);
     int64_t exponent = draw_between(choice, 3 * row + 1, sizes[range].least, sizes[range].most);
-    if (problem->accumulate == HEED_ACC_F16 && exponent > HALF_MOST)
-        exponent = HALF_MOST;
+    if (exponent > exponent_most(problem))
+        exponent = exponent_most(problem);
     double size = ldexp(1, (int)exponent) / fabs(lab_fill_logit_of_ones(problem));
     return fmax(fmin(size, most), narrow ? 0x1p-14 : 0x1p-100);
 }

@@ -13,6 +13,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/verify/append.h"
 #include "lab/verify/logit.h"
+#include "lab/verify/products.h"
 
 int64_t lab_rows(const heed_problem *problem)
 {
@@ -247,42 +248,62 @@ static void naive_add(float *sums, float *parts, int64_t dim, bool half)
     }
 }
 
+/* How the naive computation multiplies and adds. */
+typedef struct naive_way {
+    int64_t products; /* of heed_products */
+    bool cut;
+    bool half;
+    int64_t block; /* products of a sum before it is added to the others */
+} naive_way;
+
+/* Loads a vector as operands of products. */
+static void naive_load(const naive_way *way, const lab_reads *reads, lab_role role, int64_t seq,
+                       float *vector)
+{
+    double values[HEED_DIM_MAX];
+    lab_reads_load(reads, role, seq, values);
+    for (int64_t c = 0; c < reads->views[role].dim; c++)
+        vector[c] = lab_product_operand(way->products, (float)values[c], way->cut);
+}
+
 /* Adds the products of @query and @key. */
-static float naive_dot(const double *query, const double *key, int64_t dim, int64_t part, bool half)
+static float naive_dot(const naive_way *way, const float *query, const float *key, int64_t dim)
 {
     float dot = 0;
     for (int64_t c = 0; c < dim;) {
         float sum = 0;
-        for (int64_t end = part < dim - c ? c + part : dim; c < end; c++)
-            sum += (float)query[c] * (float)key[c];
-        naive_add(&dot, &sum, 1, half);
+        for (int64_t end = way->block < dim - c ? c + way->block : dim; c < end; c++)
+            sum += lab_product(way->products, query[c], key[c]);
+        naive_add(&dot, &sum, 1, way->half);
     }
     return dot;
 }
 
 void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row, int64_t part,
-                   float *weights, double *o, double *lse)
+                   bool cut, float *weights, double *o, double *lse)
 {
     const lab_reads reads = lab_row_reads(problem, data, row);
     const lab_range keys = reads.keys;
-    double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
+    float query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
     float sums[HEED_DIM_MAX], parts[HEED_DIM_MAX];
-    bool half = problem->accumulate == HEED_ACC_F16;
     lab_doubt doubt = { 0 };
-    int64_t count = keys.end - keys.begin, block = half ? LAB_HALF_BLOCK : part;
+    int64_t count = keys.end - keys.begin;
+    naive_way way = { problem->products, cut, problem->accumulate == HEED_ACC_F16, part };
+    if (way.half)
+        way.block = LAB_HALF_BLOCK;
 
     float highest = -INFINITY, sink = (float)lab_sink(problem, data, row);
     lab_logits logits;
 
     lab_logits_begin(&logits, problem, data);
-    lab_reads_load(&reads, LAB_Q, row.query, query);
+    naive_load(&way, &reads, LAB_Q, row.query, query);
     for (int64_t j = keys.begin; j < keys.end; j++) {
         if (!lab_logits_shows(&logits, row, j, &doubt)) {
             weights[j] = -INFINITY;
             continue;
         }
-        lab_reads_load(&reads, LAB_K, j, vector);
-        weights[j] = problem->scale * naive_dot(query, vector, problem->dim_qk, block, half);
+        naive_load(&way, &reads, LAB_K, j, vector);
+        weights[j] = problem->scale * naive_dot(&way, query, vector, problem->dim_qk);
         if (logits.changes) {
             lab_number t = { (double)weights[j], 0 };
             weights[j] = (float)lab_logits_change(&logits, row, j, t, true, &doubt).value;
@@ -306,13 +327,14 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
         sums[c] = parts[c] = 0;
     for (int64_t j = keys.begin; j < keys.end && !empty; j++) {
         float weight = (float)lab_element_round(problem->type, (double)weights[j]);
+        weight = lab_product_operand(way.products, weight, cut);
         bool hidden = logits.hides && weights[j] == 0 && !lab_logits_shows(&logits, row, j, &doubt);
         if (!hidden)
-            lab_reads_load(&reads, LAB_V, j, vector);
+            naive_load(&way, &reads, LAB_V, j, vector);
         for (int64_t c = 0; c < problem->dim_v && !hidden; c++)
-            parts[c] += weight * (float)vector[c];
-        if (ends_part(j - keys.begin, count, block))
-            naive_add(sums, parts, problem->dim_v, half);
+            parts[c] += lab_product(way.products, weight, vector[c]);
+        if (ends_part(j - keys.begin, count, way.block))
+            naive_add(sums, parts, problem->dim_v, way.half);
     }
     for (int64_t c = 0; c < problem->dim_v; c++)
         o[c] = empty ? 0 : lab_element_round(problem->type, sums[c] / sum);

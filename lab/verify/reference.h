@@ -9,6 +9,7 @@
 #ifndef LAB_REFERENCE_H
 #define LAB_REFERENCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "heed.h"
@@ -95,8 +96,9 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
  * problem would: float32 sums in the order of the keys, each of them one or in parts of @part
  * products; weights and outputs rounded to the element type. Where half-precision accumulation is
  * permitted, the sums of both matrix products are rounded to f16 after every LAB_HALF_BLOCK
- * products. */
+ * products. Operands of products are rounded as far as that is permitted, those of TF32 towards
+ * zero if @cut. */
 void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row, int64_t part,
-                   float *weights, double *o, double *lse);
+                   bool cut, float *weights, double *o, double *lse);
 
 #endif /* LAB_REFERENCE_H */

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "lab/tensor/convert.h"
+#include "lab/verify/products.h"
 #include "lab/verify/reference.h"
 
 static double square(double x)
@@ -61,6 +62,14 @@ static double rounded_squares(const partial_sums *sums)
     return fmax(sums->ordered, mean);
 }
 
+double lab_rounding_of_operands(const heed_problem *problem, double squares, double whole)
+{
+    double unit = lab_products_unit(problem->products) / lab_type_unit(HEED_F32);
+    if (unit == 0)
+        return 0; /* however large the products are */
+    return square(unit) * (lab_products_errors(problem->products) * squares + whole);
+}
+
 double lab_rounding_of_logit(const heed_problem *problem, const double *query, const double *key,
                              double *dot)
 {
@@ -73,7 +82,9 @@ double lab_rounding_of_logit(const heed_problem *problem, const double *query, c
         add_term(&sums, term);
     }
     *dot = sums.sum;
-    return square((double)problem->scale) * rounded_squares(&sums) * lab_rounding_square(problem);
+    return square((double)problem->scale) *
+           (rounded_squares(&sums) * lab_rounding_square(problem) +
+            lab_rounding_of_operands(problem, sums.squares, square(sums.sum)));
 }
 
 double lab_rounding_of_weights(const double *weights, int64_t keys, int64_t part)

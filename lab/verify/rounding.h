@@ -15,6 +15,10 @@
 double lab_rounding_square(const heed_problem *problem);
 int64_t lab_rounding_count(const heed_problem *problem, int64_t terms);
 
+/* lab_rounding_of_operands() returns that of a sum of products, by the roundings of their operands,
+ * out of the squares of the products and the square of their sum. */
+double lab_rounding_of_operands(const heed_problem *problem, double squares, double whole);
+
 /* lab_rounding_of_logit() returns that of the logit of two vectors. *@dot becomes their product. */
 double lab_rounding_of_logit(const heed_problem *problem, const double *query, const double *key,
                              double *dot);

@@ -7,6 +7,7 @@
 #include "lab/tensor/random.h"
 #include "lab/verify/append.h"
 #include "lab/verify/logit.h"
+#include "lab/verify/products.h"
 #include "lab/verify/reference.h"
 #include "lab/verify/sample.h"
 
@@ -83,8 +84,10 @@ static void widen(lab_sample *sample, int64_t i, double weight, double size, dou
     lab_range keys = keys_of(sample, i);
     double sums = sqrt((double)(keys.end - keys.begin));
     double logits = sqrt((double)problem->dim_qk) * (1 + fabs(logit));
-    sample->expect->o_budget[i] += 6 * (unit + single * (sums + logits)) * weight * size;
-    sample->expect->lse_budget[i] += 6 * single * (sums + logits);
+    double operands = 2 * lab_products_unit(problem->products); /* of a product */
+    double moved = single * (sums + logits) + operands * (1 + fabs(logit));
+    sample->expect->o_budget[i] += 6 * (unit + operands + moved) * weight * size;
+    sample->expect->lse_budget[i] += 6 * moved;
 }
 
 static double norm(const double *a, int64_t dim)

@@ -127,6 +127,7 @@ def compute(
     fields = c.Problem(size=sizeof(c.Problem), shared=v is None)
     fields.invariant = words.batch_invariant
     fields.prefix = words.prefix
+    fields.products = c.PRODUCTS[words.products]
     most = (words.max_seqlen_q, words.max_seqlen_k)
     o_size = fill_sizes(fields, like, views["k"], views["v"], operands, layout, most)
     others = fill_new(fields, views, operands, layout, words.rotary_interleaved)
@@ -286,6 +287,7 @@ def attention(
     rotary_interleaved: bool = False,
     batch_invariant: bool = False,
     prefix: int = 0,
+    products: str = "full",
 ) -> Any:
     """Fused attention: softmax(scale * Q K^T, changed and masked as below) V.
 
@@ -349,6 +351,9 @@ def attention(
             its row, and are read once for the queries of all. Lengths count them. A multiple of the
             page; not with packed keys, "top-left", window, chunk, bias, mask, slopes, starts,
             expressions or batch_invariant.
+        products: of float32, what kernels of a GPU may multiply: "full"; "tf32", operands rounded to
+            11 significant bits; or "bf16x3", sums of two bfloat16, without the product of the low
+            parts. heed.h has the errors. A kernel may be more exact, and on a CPU all are.
 
     Returns:
         out, or (out, lse). On a CUDA device the work was started on the current stream of q's
@@ -394,6 +399,7 @@ def attention(
             rotary_interleaved,
             batch_invariant,
             prefix,
+            products,
         ),
         arrays=arrays,
         out=out,

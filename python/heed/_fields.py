@@ -52,6 +52,7 @@ class Words(NamedTuple):
     rotary_interleaved: bool = False
     batch_invariant: bool = False
     prefix: int = 0
+    products: str = "full"
 
 
 def order(name: str, x: View, layout: Tuple[int, int, int]) -> Tuple[Tuple[int, ...], c.Strides]:
@@ -406,6 +407,7 @@ def checked(words: Words) -> Words:
         rotary_interleaved=_values.flag("rotary_interleaved", words.rotary_interleaved),
         batch_invariant=_values.flag("batch_invariant", words.batch_invariant),
         prefix=_values.integer("prefix", words.prefix),
+        products=_values.word("products", words.products, tuple(c.PRODUCTS)),
     )
 
 

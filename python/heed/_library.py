@@ -46,6 +46,8 @@ ALONG_POSITION = 64
 # enum heed_data
 DATA_NONE, DATA_F32, DATA_F16, DATA_BF16, DATA_I32, DATA_BYTES, DATA_BITS = range(7)
 DATA_I64 = 7
+# enum heed_products
+PRODUCTS = {"full": 0, "tf32": 1, "bf16x3": 2}
 # enum heed_effort
 EFFORTS = {"estimate": 0, "measure": 1, "patient": 2, "wisdom": 3}
 # enum heed_compile
@@ -122,6 +124,7 @@ class Problem(Structure):
         ("rotary_cos", Operand),
         ("rotary_sin", Operand),
         ("prefix", c_int64),
+        ("products", c_int64),
     ]
 
 

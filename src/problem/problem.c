@@ -51,6 +51,12 @@ const char *heed_type_name(heed_type type)
     return (size_t)type < HEED_TYPE_COUNT ? type_names[type] : "unknown";
 }
 
+const char *heed_products_name(int64_t products)
+{
+    static const char *const names[HEED_PRODUCTS_COUNT] = { "full", "tf32", "bf16x3" };
+    return products >= 0 && products < HEED_PRODUCTS_COUNT ? names[products] : "unknown";
+}
+
 float heed_scale_default(int64_t dim_qk)
 {
     return (float)(1.0 / sqrt((double)dim_qk));
@@ -328,6 +334,21 @@ static bool shared_fault(const heed_problem *problem, heed_fault *fault)
                           (long long)v.strides.head);
 }
 
+static bool products_fault(const heed_problem *problem, heed_fault *fault)
+{
+    if (problem->products < 0 || problem->products >= HEED_PRODUCTS_COUNT)
+        return heed_fault_set(fault, HEED_PART_PRODUCTS,
+                              "products is %lld; it must be 0 (full), 1 (tf32) or 2 (bf16x3)",
+                              (long long)problem->products);
+    if (problem->products == HEED_PRODUCTS_FULL || problem->type == HEED_F32)
+        return false;
+    return heed_fault_set(fault, HEED_PART_PRODUCTS,
+                          "products is %lld (%s) and type is %s; with that type it must be 0 "
+                          "(full)",
+                          (long long)problem->products, heed_products_name(problem->products),
+                          heed_type_name(problem->type));
+}
+
 static bool options_fault(const heed_problem *problem, heed_fault *fault)
 {
     if (problem->pass != HEED_FORWARD) {
@@ -358,6 +379,8 @@ static bool options_fault(const heed_problem *problem, heed_fault *fault)
             "accumulate is 1 (f16) and type is %s; with that type it must be 0 (f32)",
             heed_type_name(problem->type));
     }
+    if (products_fault(problem, fault))
+        return true;
     if (!isfinite(problem->scale)) {
         return heed_fault_set(fault, HEED_PART_SCALE, "scale is %g; it must be finite",
                               (double)problem->scale);
@@ -552,7 +575,7 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
         if (!heed_strides_equal(strides_of(a, i), strides_of(b, i)))
             return false;
     return a->pass == b->pass && a->type == b->type && a->mask == b->mask && a->scale == b->scale &&
-           a->accumulate == b->accumulate && a->align == b->align &&
+           a->accumulate == b->accumulate && a->products == b->products && a->align == b->align &&
            a->window.sides == b->window.sides && a->window.left == b->window.left &&
            a->window.right == b->window.right && a->chunk == b->chunk && a->softcap == b->softcap &&
            a->page == b->page && a->pages == b->pages && a->tokens_q == b->tokens_q &&

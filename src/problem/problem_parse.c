@@ -92,6 +92,7 @@ static const struct {
     { HEED_PART_VISIBLE, "visible", NULL },
     { HEED_PART_SCALE, "the scale", NULL },
     { HEED_PART_ACCUMULATE, "the accumulation", NULL },
+    { HEED_PART_PRODUCTS, "products", NULL },
     { HEED_PART_LAYOUT, "the layout", NULL },
     { HEED_PART_Q, "the strides of Q", NULL },
     { HEED_PART_K, "the strides of K", NULL },
@@ -122,7 +123,7 @@ static heed_status fail_unknown(const heed_parser *p)
                            "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
                            "varlen= cu_q= cu_k= shared prefix= invariant append= rotary= cos= sin= "
                            "array= score= visible= "
-                           "scale= acc= layout= q= k= v= o= k_new= v_new=",
+                           "scale= acc= products= layout= q= k= v= o= k_new= v_new=",
                            length, p->word);
 }
 

@@ -202,6 +202,8 @@ size_t heed_problem_print(const heed_problem *problem, char *text, size_t size)
     print_scale(&out, &normal);
     if (normal.accumulate == HEED_ACC_F16)
         heed_text_add(&out, " acc=f16");
+    if (normal.products != HEED_PRODUCTS_FULL)
+        heed_text_add(&out, " products=%s", heed_products_name(normal.products));
     if (normal.invariant)
         heed_text_add(&out, " invariant");
     print_strides(&out, &normal);

@@ -237,6 +237,18 @@ static heed_status read_accumulate(heed_parser *p, const heed_word *word, const 
     return HEED_OK;
 }
 
+static heed_status read_products(heed_parser *p, const heed_word *word, const char *value)
+{
+    (void)word;
+    for (int64_t i = 0; i < HEED_PRODUCTS_COUNT; i++) {
+        if (value_is(p, value, heed_products_name(i))) {
+            p->problem.products = i;
+            return HEED_OK;
+        }
+    }
+    return heed_parse_fail(p, value, "products= must be followed by full, tf32 or bf16x3");
+}
+
 static heed_status read_layout(heed_parser *p, const heed_word *word, const char *value)
 {
     (void)word;
@@ -444,6 +456,7 @@ static const heed_word words[] = {
     { "visible=", HEED_PART_VISIBLE, read_expression, 0 },
     { "scale=", HEED_PART_SCALE, read_scale, 0 },
     { "acc=", HEED_PART_ACCUMULATE, read_accumulate, 0 },
+    { "products=", HEED_PART_PRODUCTS, read_products, 0 },
     { "layout=", HEED_PART_LAYOUT, read_layout, 0 },
     { "b", HEED_PART_BATCH, read_one_size, 0 },
     { "h", HEED_PART_HEADS_Q, read_two_sizes, 0 },

@@ -260,16 +260,21 @@ static void test_kernels(void **state)
 {
     static const char *const naive[] = { "fwd_any_sm80_naive", "k.to(torch.float32)",
                                          "torch::kFloat32", NULL };
+    static const char *const tf32[] = { "f32 products=tf32.",      "of operands rounded to TF32",
+                                        "k.to(torch.float32)",     "torch::kFloat32",
+                                        "name=\"heed_1_97_tf32\"", NULL };
     static const char *const mma[] = { "fwd_16bit_sm80_mma", "torch::kBFloat16", "compute_80",
                                        NULL };
     static const char *const wgmma[] = { "heed_map(&launched.q, q, 1, 64);", "compute_90a", NULL };
     make_suite(state, "0.2.0.dev0");
-    run_heed_must(state, &way,
-                  "for words in '--products f32' '--products bf16 --machine A100' "
-                  "'--kernel fwd_16bit_sm90_wgmma'; do heed suite export kernelbench "
-                  "suite/KernelBench/level1/97_Plain.py --form kernel $words || exit 1; done",
-                  0);
+    run_heed_must(
+        state, &way,
+        "for words in '--products f32' '--products tf32' '--products bf16 --machine A100' "
+        "'--kernel fwd_16bit_sm90_wgmma'; do heed suite export kernelbench "
+        "suite/KernelBench/level1/97_Plain.py --form kernel $words || exit 1; done",
+        0);
     check_solution(state, "level_1_problem_97_heed_kernel_f32.py", naive);
+    check_solution(state, "level_1_problem_97_heed_kernel_tf32.py", tf32);
     check_solution(state, "level_1_problem_97_heed_kernel_bf16.py", mma);
     check_solution(state, "level_1_problem_97_heed_kernel_f16.py", wgmma);
 }
@@ -282,6 +287,9 @@ static void test_what_has_no_form(void **state)
           4,
           { "line 12", "b2 h4 s64 d32 f16 causal", "a kernel is for one problem" } },
         { "export kernelbench two.py --form library", 0, { "two_heed_library_f16.py" } },
+        { "export kernelbench two.py --form library --products bf16x3",
+          0,
+          { "two_heed_library_bf16x3.py", "f32 products=bf16x3" } },
         { "export kernelbench more.py --form cu", 4, { "more than attention of its inputs" } },
         { "export kernelbench more.py --form kernel", 0, { "more_heed_kernel_f16.py" } },
         { "export kernelbench scaled.py --form kernel", 0, { "b2 h4 s64 d32 f16 scale=1" } },

@@ -69,6 +69,27 @@ def test_memory():
     gc.enable()
 
 
+def test_products():
+    """TF32 is on where a problem permits it and the backend has it, and off everywhere else."""
+    import torch
+    import torch_cuda
+
+    device = torch_cuda.Cuda(torch, "cuda:0")
+    for backend, word, detail in (
+        ("math", " products=tf32", "math, TF32"),
+        ("math", " products=bf16x3", "math"),
+        ("math", "", "math"),
+        ("efficient", " products=tf32", "efficient"),
+    ):
+        problem = types.SimpleNamespace(**problem_of((1, 2, 2, 9, 9, 8, 8), kind="f32"))
+        problem.backend, problem.spec = backend, f"b1 h2 s9 d8 f32{word}"
+        torch.backends.cuda.matmul.allow_tf32 = not detail.endswith("TF32")
+        prepared = device.prepare(problem, dict.fromkeys("qkv", bytearray(576)))
+        check(prepared.detail == detail, prepared.detail)
+        check(torch.backends.cuda.matmul.allow_tf32 is detail.endswith("TF32"), (backend, word))
+        prepared.close()
+
+
 class FakeDriver:
     """As much of a CUDA driver as a kernel needs that is given as PTX."""
 
@@ -205,6 +226,7 @@ def test_cuda(folder):
     import numpy as np
 
     test_memory()
+    test_products()
     test_behind()
     test_libraries(folder)
     test_serving(np, open_torch, folder, FAKE_FA3)

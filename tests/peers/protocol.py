@@ -100,7 +100,7 @@ def test_period(peer, problem):
 
 def test_words(peer, tensors, problem):
     """A problem with a word that a rival does not know is refused by the word's name."""
-    plain = "b1 h1 s2 d3 f32 scale=0.5 acc=f16 layout=bhsd q=9:3:1"
+    plain = "b1 h1 s2 d3 f32 scale=0.5 acc=f16 products=tf32 layout=bhsd q=9:3:1"
     check(peer.prepare(tensors, 24, **problem, spec=plain)["status"] == "ok", plain)
     check(peer.ask("release")["status"] == "ok", "release")
     for word, name in (("window=8:0", "window"), ("alibi", "alibi"), ("d8=3", "d8")):

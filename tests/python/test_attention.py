@@ -138,6 +138,19 @@ class Attention(Case):
         if plan.deterministic:
             self.assertEqual(plan.execute(q, k, v).tobytes(), mine.tobytes())
 
+    def test_products(self):
+        """A CPU's kernels do not make use of the permission."""
+        q, k, v = (self.random.standard_normal((2, 9, 2, 8)).astype(np.float32) for _ in range(3))
+        full = heed.attention(q, k, v, causal=True)
+        for products in ("full", "tf32", "bf16x3"):
+            np.testing.assert_array_equal(heed.attention(q, k, v, causal=True, products=products), full)
+        self.assertEqual(str(heed.Problem("products=tf32 b2 h2 s9 d8 f32")), "b2 h2 s9 d8 f32 products=tf32")
+        half = [x.astype(np.float16) for x in (q, k, v)]
+        with self.assertRaisesRegex(heed.InvalidError, r"products is 1 \(tf32\) and type is f16"):
+            heed.attention(*half, products="tf32")
+        with self.assertRaisesRegex(heed.InvalidError, "products: 'tf16' is not one of full, tf32, bf16x3"):
+            heed.attention(q, k, v, products="tf16")
+
     def test_batch_invariant(self):
         q, k, v = self.tensors(batch=24, queries=1, keys=700)
         together = heed.attention(q, k, v, batch_invariant=True)
@@ -292,6 +305,7 @@ class Mistakes(Case):
             (invalid, "out: sequence is 36", lambda: heed.attention(q, k, v, out=np.zeros((2, 36, 4, 40), np.float32))),
             (invalid, "read-only", lambda: heed.attention(q, k, v, out=self.frozen())),
             (wrong, "batch_invariant: str", lambda: heed.attention(q, k, v, batch_invariant="no")),
+            (wrong, "products: bool", lambda: heed.attention(q, k, v, products=True)),
             (wrong, "batch_invariant: list", lambda: heed.attention(q, k, v, batch_invariant=[])),
             (wrong, "return_lse: str", lambda: heed.attention(q, k, v, return_lse="no")),
             (wrong, "causal: int is no bool; pass True, False, 'top-left'", lambda: heed.attention(q, k, v, causal=2)),

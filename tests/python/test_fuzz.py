@@ -142,6 +142,7 @@ WORDS = {
     "return_lse": st.booleans(),
     "batch_invariant": st.sampled_from((True, False, "no", [], None, np.array(True))),
     "prefix": st.sampled_from((0, 2, np.array(1), np.array([1]), -1, "x", None)),
+    "products": st.sampled_from(("full", "tf32", "bf16x3", "f16", 1, None, [])),
     "dim_v": st.sampled_from((None, 3, "3", 1 << 70, [])),
     "max_seqlen_q": st.sampled_from((None, 3, 2.5, -1, [])),
     "rotary_interleaved": st.sampled_from((False, True, [], 1)),

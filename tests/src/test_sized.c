@@ -229,10 +229,9 @@ static void test_caller_without_operands(void **state)
     heed_plan_destroy(plan);
     heed_context_destroy(context);
 
-    static const char *const words[] = {
-        "softcap=5", "bias=f32",       "sinks",     "shown=bits",
-        "starts",    "alibi align=tl", "score=s+1", "visible=k<3"
-    };
+    static const char *const words[] = { "softcap=5",  "bias=f32",    "sinks",
+                                         "shown=bits", "starts",      "alibi align=tl",
+                                         "score=s+1",  "visible=k<3", "products=tf32" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char text[128];
         snprintf(text, sizeof text, "%s %s", spec, words[i]);

@@ -28,6 +28,7 @@ static void test_finds_what_was_added(void **state)
     assert_true(wisdom_scene_find(context, "b1 h1 s4 d8 f16 k=32:9:8", HEED_ESTIMATE) == 3);
     assert_true(wisdom_scene_find(context, "b1 h1 s4 d8 f16 v=32:9:8", HEED_ESTIMATE) == 0);
     assert_true(wisdom_scene_find(context, "b1 h1 s4 d8 bf16", HEED_ESTIMATE) == 0);
+    assert_true(wisdom_scene_find(context, "b1 h1 s4 d8 f32 products=tf32", HEED_ESTIMATE) == 0);
     heed_wisdom_forget(context);
     assert_true(wisdom_scene_find(context, "b1 h1 s4 d8 f16", HEED_ESTIMATE) == 0);
     wisdom_scene_add(context, "b1 h1 s4 d8 f16", 4, HEED_MEASURE);

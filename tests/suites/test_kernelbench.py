@@ -121,15 +121,17 @@ class Script(unittest.TestCase):
         return done, report, {(e["task"], e["row"], e["form"]): e for e in report["evaluations"]}
 
     def test_dry_run(self):
-        done, report, rows = self.report("--dry-run", "--tasks", "1/97,3/50", "--rows", "f32-f16,f16")
-        self.assertEqual(len(rows), 2 * 2 * 2)
+        done, report, rows = self.report("--dry-run", "--tasks", "1/97,3/50", "--rows", "f32-f16,f16,f32-tf32,f32-bf16x3")
+        self.assertEqual(len(rows), 2 * 4 * 2)
         self.assertEqual((report["schema"], report["dry_run"], report["suite_commit"]), (script.SCHEMA, True, None))
         for (task, row, form), entry in rows.items():
             if task == "3/50":
                 self.assertIn("ReLU", entry["refused"])
                 continue
             self.assertEqual(entry["static_check"]["accepted"], form == "kernel", entry)
-            self.assertEqual(entry["precision"], {"f32-f16": "fp32", "f16": "fp16"}[row])
+            self.assertEqual(entry["precision"], "fp16" if row == "f16" else "fp32")
+            words = "" if row.endswith("f16") else f" products={entry['products']}"
+            self.assertTrue(entry["problem"].endswith(f"scale=0.5{words}"), entry["problem"])
             self.assertNotIn("result", entry)
             self.assertNotIn("_path", entry)
         self.assertIn("causal scale=0.5", rows["1/97", "f16", "library"]["problem"])
@@ -165,7 +167,7 @@ class Script(unittest.TestCase):
     def test_bad_words(self):
         for words, checkout, text in (
             ((), "fake", "is no checkout of KernelBench"),
-            (("--rows", "f64"), "suite", "--rows: 'f64' is not one of f32, f32-f16, f16, bf16"),
+            (("--rows", "f64"), "suite", "--rows: 'f64' is not one of f32, f32-tf32, f32-bf16x3, f32-f16, f16, bf16"),
             (("--forms", "f16"), "suite", "--forms: 'f16' is not one of kernel, library"),
             (("--tasks", "1/5"), "suite", "0 tasks of level 1 with the number 5"),
         ):

@@ -3,6 +3,7 @@
  */
 #include "suite.h"
 
+#include "lab/suite/ways.h"
 #include "src/cuda/gpu.h"
 
 static const char *suite_at(size_t index)
@@ -41,6 +42,12 @@ static const char *machine_at(size_t index)
     return heed_gpu_at(&gpu, index, &brief) ? brief : NULL;
 }
 
+static const char *way_at(size_t index)
+{
+    const lab_way *way = lab_way_at(index);
+    return way ? way->name : NULL;
+}
+
 static const char *const forms[] = { "both", "kernel", "library", "cu", NULL };
 
 static const cli_option options[] = {
@@ -53,9 +60,14 @@ static const cli_option options[] = {
         "form", 0, "FORM", forms, "both",
         "Export: a solution that carries a kernel, one that calls heed's library, or a .cu file "
         "for robust-kbench"),
-    OPT_TYPE("products", "f16",
-             "Export: the type in which tensors of float32 are multiplied; judge: the type of "
-             "the tensors, f32 unless it is given"),
+    { .name = "products",
+      .kind = CLI_CHOICE,
+      .argument = "TYPE",
+      .choice = way_at,
+      .standard = "f16",
+      .help = "Export: how tensors of float32 are multiplied: in a type that they are rounded to, "
+              "or of float32 with operands that may be rounded; judge: how they may be, f32 unless "
+              "it is given" },
     { .name = "machine",
       .kind = CLI_CHOICE,
       .argument = "NAME",

@@ -47,7 +47,7 @@ static cli_exit export_form(exporting *it, lab_export_form form)
     lab_solution solution;
     lab_error error;
     const lab_export how = { .form = form,
-                             .products = (heed_type)cli_args_choice(it->args, "products"),
+                             .way = lab_way_at((size_t)cli_args_choice(it->args, "products")),
                              .gpu = &it->gpu,
                              .kernel = cli_args_text(it->args, "kernel") };
     heed_status status = lab_export_solution(&solution, &it->suite.tasks[0], &it->python, &how,

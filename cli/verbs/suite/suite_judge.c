@@ -140,9 +140,9 @@ static cli_exit judge_all(judging *it)
     lab_judging how = {
         .python = &it->python,
         .device = strcmp(device, "auto") == 0 ? "cuda" : device,
-        .type = cli_args_given(it->args, "products")
-                    ? (heed_type)cli_args_choice(it->args, "products")
-                    : HEED_F32,
+        .way = lab_way_at(cli_args_given(it->args, "products")
+                              ? (size_t)cli_args_choice(it->args, "products")
+                              : 0),
         .threads = threads > 0 ? (int)threads : 1,
         .call_seconds = cli_args_real(it->args, "seconds"),
         .unsafe = cli_args_flag(it->args, "unsafe-candidates"),

@@ -69,11 +69,12 @@ typedef struct verify_job {
     verify_tally *tallies; /* by contender */
     verify_gate_tally gates[LAB_GATES];
     verify_tally total;
-    int64_t rows;          /* of all problems ... */
-    int64_t rows_compared; /* ... and how many were compared with the reference */
-    size_t problems;       /* begun */
-    size_t unproved;       /* cases that were skipped, but for neighbours of a --proof */
-    size_t half_problems;  /* those of them that permit half-precision accumulation */
+    int64_t rows;            /* of all problems ... */
+    int64_t rows_compared;   /* ... and how many were compared with the reference */
+    size_t problems;         /* begun */
+    size_t unproved;         /* cases that were skipped, but for neighbours of a --proof */
+    size_t half_problems;    /* those of them that permit half-precision accumulation */
+    size_t rounded_problems; /* and those that permit products of rounded operands */
     char last_skip[LAB_TEXT_SIZE];
     size_t done;        /* problems that are through */
     size_t batch_cases; /* cases that are being verified together */

@@ -226,6 +226,9 @@ static cli_exit print_text(const verify_job *job)
     if (job->half_problems)
         printf("%zu with acc=f16, by the error budget of half-precision accumulation\n",
                job->half_problems);
+    if (job->rounded_problems)
+        printf("%zu with products=, by the error budget of products of rounded operands\n",
+               job->rounded_problems);
     printf("%zu passed, %zu failed, %zu skipped\n", job->total.passed, job->total.failed,
            job->total.skipped);
     return CLI_OK;
@@ -251,14 +254,15 @@ static cli_exit print_json(const verify_job *job)
     for (size_t g = 0; g < LAB_GATES; g++)
         add_gate(&gates, g, &job->gates[g]);
     json_t *json = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O, s:o, s:I}", "device",
-        job->contenders.name, "backend", job->contenders.on_host ? "cpu" : "cuda", "seed",
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O, s:o, s:I}",
+        "device", job->contenders.name, "backend", job->contenders.on_host ? "cpu" : "cuda", "seed",
         (json_int_t)job->options.seed, "problems", (json_int_t)job->problems, "half_problems",
-        (json_int_t)job->half_problems, "passed", (json_int_t)job->total.passed, "failed",
-        (json_int_t)job->total.failed, "skipped", (json_int_t)job->total.skipped, "rows",
-        (json_int_t)job->rows, "rows_compared", (json_int_t)job->rows_compared, "kernels",
-        cli_rows_take(&kernels), "gates", cli_rows_take(&gates), "failures", job->failures,
-        "source", job->own.text ? cli_json_text(job->wanted.source) : json_null(), "refused",
+        (json_int_t)job->half_problems, "rounded_problems", (json_int_t)job->rounded_problems,
+        "passed", (json_int_t)job->total.passed, "failed", (json_int_t)job->total.failed, "skipped",
+        (json_int_t)job->total.skipped, "rows", (json_int_t)job->rows, "rows_compared",
+        (json_int_t)job->rows_compared, "kernels", cli_rows_take(&kernels), "gates",
+        cli_rows_take(&gates), "failures", job->failures, "source",
+        job->own.text ? cli_json_text(job->wanted.source) : json_null(), "refused",
         (json_int_t)job->refused);
     return cli_json_print(json, "verify");
 }

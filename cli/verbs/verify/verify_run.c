@@ -181,6 +181,7 @@ static cli_exit add_problem(verify_job *job, batch *next, const heed_problem *pr
         add_kinds(job, next, problem, index);
     next->problems++;
     job->half_problems += problem->accumulate == HEED_ACC_F16;
+    job->rounded_problems += problem->products != HEED_PRODUCTS_FULL;
     next->large = large;
     return code;
 }

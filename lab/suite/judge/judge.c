@@ -94,11 +94,12 @@ static uint32_t gates_of(bool variations)
     return gates;
 }
 
-/* Is the failure of a gate no more than that of 16 bits? */
+/* Is the failure of a gate no more than that of 16 bits, where less than float32 is not permitted?
+ */
 static bool is_rounding(const judge *it, size_t i, const lab_verdict *verdict)
 {
-    return it->problem.type == HEED_F32 && asked[i].error && verdict->figure > 1 &&
-           verdict->figure < INEXACT_MOST;
+    return it->problem.type == HEED_F32 && it->problem.products == HEED_PRODUCTS_FULL &&
+           asked[i].error && verdict->figure > 1 && verdict->figure < INEXACT_MOST;
 }
 
 /* Looks at the verdicts of a report. False if one decides. */
@@ -284,7 +285,7 @@ static bool find_problem(judge *it, const lab_task *task)
     }
     if (!task->whole)
         return true;
-    own.type = own.type == HEED_F32 ? it->how->type : own.type;
+    lab_way_take(it->how->way, &own);
     return heed_problem_normalize(&it->problem, &own) == HEED_OK;
 }
 

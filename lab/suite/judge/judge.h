@@ -15,6 +15,7 @@
 #include "lab/base/error.h"
 #include "lab/suite/judge/box.h"
 #include "lab/suite/suite.h"
+#include "lab/suite/ways.h"
 
 typedef enum lab_judged {
     LAB_JUDGED_RIGHT = 0, /* passes, and its time is what it takes */
@@ -46,7 +47,7 @@ typedef struct lab_judgement {
 typedef struct lab_judging {
     const lab_python *python;
     const char *device;                /* torch's: "cpu", "cuda:0" */
-    heed_type type;                    /* in which float32 tasks are judged */
+    const lab_way *way;                /* in which float32 tasks are judged */
     uint64_t seed;                     /* of values: nobody's guess */
     int threads;                       /* of the reference, 1 or more */
     double load_seconds, call_seconds; /* see box.h */

@@ -14,5 +14,5 @@ def heed_attention(q, k, v, causal, scale):
         q, k, v = (x.to(heed_type) for x in (q, k, v))
     q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
     out = torch.empty_like(q) if q.shape[-1] == v.shape[-1] else None
-    o = heed.attention(q, k, v, causal=causal, scale=scale, layout="bhsd", out=out)
+    o = heed.attention(q, k, v, causal=causal, scale=scale, layout="bhsd", out=out, products="@WORD@")
     return o.to(kind)

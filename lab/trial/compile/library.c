@@ -185,6 +185,7 @@ static bool write_interface(const job *it)
         FIELD(heed_problem, k),
         FIELD(heed_problem, v),
         FIELD(heed_problem, o),
+        FIELD(heed_problem, products),
         FIELD(heed_options, device),
         FIELD(heed_options, threads),
         FIELD(heed_options, cpu),

@@ -69,7 +69,8 @@ static heed_problem problem_of(const heed_candidate_problem *p)
                            .window = { .sides = (unsigned)p->window_sides,
                                        .left = p->window_left,
                                        .right = p->window_right },
-                           .chunk = p->chunk };
+                           .chunk = p->chunk,
+                           .products = p->products };
 }
 
 /* Makes the plan for the problem of the orders. False if the candidate cannot do it, which was

@@ -140,7 +140,9 @@ void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed)
 /* The reader of a verdict must see that it was a lenient one. */
 static const char *leniency(const heed_problem *problem)
 {
-    return problem->accumulate == HEED_ACC_F16 ? " with acc=f16" : "";
+    static const char *const products[HEED_PRODUCTS_COUNT] = { "", " with products=tf32",
+                                                               " with products=bf16x3" };
+    return problem->accumulate == HEED_ACC_F16 ? " with acc=f16" : products[problem->products];
 }
 
 void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,

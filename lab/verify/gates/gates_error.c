@@ -8,6 +8,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/verify/gates/gates.h"
 #include "lab/verify/logit.h"
+#include "lab/verify/products.h"
 #include "lab/verify/reference.h"
 
 /* "3 instead of NaN", as @verdict's reason, of O at @column or, at -1, of the LSE. */
@@ -206,8 +207,8 @@ static double common_error(const lab_check *check)
     return 2 * most * lab_type_unit(HEED_F32);
 }
 
-/* Adds how far the row is out of range, over what rounding of weights, @common, sums and output
- * explains. */
+/* Adds how far the row is out of range, over what rounding of weights, @common, operands, sums and
+ * output explains. */
 static void add_row(lab_worst *worst, const lab_check *check, const seen_range *seen, double common,
                     int64_t row)
 {
@@ -215,7 +216,8 @@ static void add_row(lab_worst *worst, const lab_check *check, const seen_range *
     bool half = problem->accumulate == HEED_ACC_F16;
     bool zero = lab_hides(problem) || lab_has_sinks(problem); /* no key may be left, or a sink */
     int64_t keys = seen->keys.end - seen->keys.begin;
-    double unit = common + 4 * lab_type_unit(problem->type) +
+    double unit = common +
+                  4 * (lab_type_unit(problem->type) + lab_products_unit(problem->products)) +
                   4 * sqrt((double)keys) * lab_type_unit(half ? HEED_F16 : HEED_F32);
     double o[HEED_DIM_MAX];
     lab_run_row(&check->runs[0], problem, row, o);

@@ -7,6 +7,7 @@
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/products.h"
 #include "lab/verify/reference.h"
 #include "lab/verify/variant.h"
 
@@ -107,14 +108,15 @@ static double add_logarithms(double a, double b)
 }
 
 /* Adds how far the merger of two halves is from the whole. Beside the errors of the whole, allowed
- * twice for the halves have them too, a half rounds its own output, and takes its LSE with the
- * error of that into its weight. */
+ * twice for the halves have them too, a half rounds its own output, has the rounding of operands in
+ * it, even where the two outputs cancel, and takes its LSE with the error of that into its weight.
+ */
 static void add_merger(lab_worst *worst, const lab_check *check, const lab_variant half[2],
                        int64_t i)
 {
     const heed_problem *problem = &check->values->problem;
     int64_t row = check->expect->rows[i];
-    double unit = lab_type_unit(problem->type);
+    double unit = 2 * (lab_type_unit(problem->type) + lab_products_unit(problem->products));
     double whole[HEED_DIM_MAX], part[HEED_DIM_MAX], merged[HEED_DIM_MAX] = { 0 };
     double lse = add_logarithms((double)half[0].run.lse[row], (double)half[1].run.lse[row]);
     double lse_allowed = 3 * check->expect->lse_budget[i], allowed = 2 * check->expect->o_budget[i];
@@ -127,7 +129,7 @@ static void add_merger(lab_worst *worst, const lab_check *check, const lab_varia
             norm += part[c] * part[c];
         }
         if (isfinite(norm)) /* else it is the difference that tells */
-            allowed += weight * sqrt(norm) * (2 * unit + lse_allowed);
+            allowed += weight * sqrt(norm) * (unit + lse_allowed);
     }
     lab_worst_add(worst, row, lab_row_distance(merged, whole, problem->dim_v), allowed);
     lab_worst_add(worst, row, fabs(lse - (double)check->runs[0].lse[row]), lse_allowed);

@@ -161,6 +161,22 @@ static void half_fine(mutant_row *r)
         mutant_plain_row(r);
 }
 
+/* Products of rounded operands where they are permitted. */
+static void rounded_operands(mutant_row *r)
+{
+    mutant_in_products(r, r->problem->products, false, false);
+}
+
+static void cut_operands(mutant_row *r)
+{
+    mutant_in_products(r, r->problem->products, true, false);
+}
+
+static void rounded_scaled_query(mutant_row *r)
+{
+    mutant_in_products(r, r->problem->products, false, true);
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 /* Memory                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
@@ -288,6 +304,9 @@ const lab_control lab_controls[] = {
     { .name = "doubles", .does = "everything in doubles", .behaviour.row = in_doubles },
     { .name = "half-tiles", .does = "half-precision sums of 16 products where permitted", .behaviour.row = half_tiles },
     { .name = "half-fine", .does = "half-precision sums of 8 products where permitted", .behaviour.row = half_fine },
+    { .name = "rounded-operands", .does = "rounds operands of products where permitted", .behaviour.row = rounded_operands },
+    { .name = "cut-operands", .does = "cuts operands of products off where permitted", .behaviour.row = cut_operands },
+    { .name = "rounded-scaled-query", .does = "rounds operands, of a query with the scale in it", .behaviour.row = rounded_scaled_query },
     { .name = "full-workspace", .does = "fills its workspace", .behaviour = { .run = full_workspace, .workspace = 1000 } },
     { .name = "odd-keys-first", .does = "adds up odd keys first", .behaviour.row = odd_keys_first },
     { .name = "packed-keys", .does = "copies its keys to the workspace in every call",

@@ -33,6 +33,37 @@ static void half_unasked(mutant_row *r)
     mutant_in_half(r, 64, 16);
 }
 
+static void tf32_products(mutant_row *r)
+{
+    mutant_in_products(r, HEED_PRODUCTS_TF32, false, false);
+}
+
+static void bf16x3_products(mutant_row *r)
+{
+    mutant_in_products(r, HEED_PRODUCTS_BF16X3, false, false);
+}
+
+static float bf16(float x)
+{
+    return (float)lab_element_round(HEED_BF16, (double)x);
+}
+
+/* Operands are one bfloat16 each. */
+static void bf16_products(mutant_row *r)
+{
+    for (int64_t j = 0; j < r->keys; j++) {
+        float dot = 0;
+        for (int64_t c = 0; c < r->problem->dim_qk; c++)
+            dot += bf16(mutant_q_at(r, c)) * bf16(mutant_k_at(r, j, c));
+        r->s[j] = mutant_changed(r, j, r->problem->scale * dot);
+    }
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    memset(r->o, 0, sizeof r->o);
+    for (int64_t j = 0; j < r->keys && sum != 0; j++)
+        for (int64_t c = 0; c < r->problem->dim_v; c++)
+            r->o[c] += bf16(r->s[j]) / sum * bf16(mutant_v_at(r, j, c));
+}
+
 static void f32_in_bf16(mutant_row *r)
 {
     mutant_plain_row(r);
@@ -213,6 +244,20 @@ const lab_mutant lab_mutants_output[] = {
       .spec = "b1 h1 s20 d24/80 f16", .inputs = "normal", .gate = "error" },
     { .name = "swapped-columns", .does = "swaps two columns in every sixteen", .behaviour.row = swapped_columns,
       .spec = "b1 h1 s20 d24 f16", .inputs = "impulse", .gate = "error" },
+    { .name = "tf32-products", .does = "rounds operands of products to TF32 unasked", .behaviour.row = tf32_products,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "tf32-dots", .does = "rounds operands of products to TF32 unasked, told by the LSE", .behaviour.row = tf32_products,
+      .spec = SPEC, .inputs = "normal", .gate = "lse" },
+    { .name = "bf16x3-products", .does = "has two bfloat16 for operands of products unasked", .behaviour.row = bf16x3_products,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+
+    /* Where products of rounded operands are permitted, but not of such. */
+    { .name = "tf32-for-bf16x3", .does = "rounds operands to TF32 for two bfloat16", .behaviour.row = tf32_products,
+      .spec = SPEC " products=bf16x3", .inputs = "normal", .gate = "error", .text = "products=bf16x3" },
+    { .name = "bf16-for-tf32", .does = "rounds operands to bfloat16 for TF32", .behaviour.row = bf16_products,
+      .spec = SPEC " products=tf32", .inputs = "normal", .gate = "error", .text = "products=tf32" },
+    { .name = "stretched-tf32", .does = "stretches the output by a tenth", .behaviour.row = stretched,
+      .spec = SPEC " products=tf32", .inputs = "needle", .gate = "range" },
 
     /* The same where half-precision accumulation is permitted. */
     { .name = "stretched-acc16", .does = "stretches the output by a tenth", .behaviour.row = stretched,

@@ -3,6 +3,8 @@
  */
 #include "lab/verify/mutants/steps.h"
 
+#include "lab/verify/products.h"
+
 static float get(const lab_view *view, const void *base, int64_t at)
 {
     return (float)lab_element_get(view->type, base, at);
@@ -304,6 +306,29 @@ void mutant_in_half(mutant_row *r, int64_t tile, int64_t step)
         high = now;
     }
     finish_online(r, high, sum);
+}
+
+void mutant_in_products(mutant_row *r, int64_t products, bool cut, bool scaled)
+{
+    float before = scaled ? r->problem->scale : 1, after = scaled ? 1 : r->problem->scale;
+    for (int64_t j = 0; j < r->keys; j++) {
+        float dot = 0;
+        for (int64_t c = 0; c < r->problem->dim_qk; c++)
+            dot += lab_product(products,
+                               lab_product_operand(products, before * mutant_q_at(r, c), cut),
+                               lab_product_operand(products, mutant_k_at(r, j, c), cut));
+        r->s[j] = mutant_changed(r, j, after * dot);
+    }
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    memset(r->o, 0, sizeof r->o);
+    for (int64_t j = 0; j < r->keys && sum != 0; j++) {
+        float weight = lab_product_operand(products, r->s[j], cut);
+        for (int64_t c = 0; c < r->problem->dim_v; c++)
+            r->o[c] += lab_product(products, weight,
+                                   lab_product_operand(products, mutant_v_at(r, j, c), cut));
+    }
+    for (int64_t c = 0; c < r->problem->dim_v && sum != 0; c++)
+        r->o[c] /= sum;
 }
 
 void mutant_reversed_row(mutant_row *r)

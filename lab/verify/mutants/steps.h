@@ -71,12 +71,15 @@ void mutant_finish(mutant_row *r);
  * from the last key on. mutant_online() is online softmax over tiles of @tile keys: when a larger
  * maximum comes, the sum and the output must be scaled down; @scale_sum and @scale_output say
  * whether they are. mutant_in_half() is online softmax with both matrix products accumulated in
- * f16, rounded after every @step products. */
+ * f16, rounded after every @step products. mutant_in_products() is three plain passes with products
+ * of operands that are rounded as @products, one of heed_products, permits, towards zero if @cut;
+ * if @scaled the scale is in the query before. */
 void mutant_plain_row(mutant_row *r);
 void mutant_mistaken_row(mutant_row *r, const heed_problem *other);
 void mutant_reversed_row(mutant_row *r);
 void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_output);
 void mutant_in_half(mutant_row *r, int64_t tile, int64_t step);
+void mutant_in_products(mutant_row *r, int64_t products, bool cut, bool scaled);
 
 /* mutant_part() computes the keys @first up to @end - 1 of @r as a row of their own, in @part. */
 void mutant_part(const mutant_row *r, mutant_row *part, int64_t first, int64_t end);

@@ -19,7 +19,7 @@ static const lab_mutant *const tables[] = {
 };
 
 /* Problems for controls: tails, groups, masks, empty rows, gaps, other orders, and what permits
- * half-precision sums. */
+ * half-precision sums or products of rounded operands. */
 static const char *const scenes[] = {
     "b2 h2 s17/33 d24 f32",
     "b1 h4/2 s40 d16/5 f16 causal",
@@ -35,6 +35,11 @@ static const char *const scenes[] = {
     "b2 h1 s30 d64 f16 causal acc=f16",
     "b1 h1 s30 d3/1 f16 causal acc=f16 scale=-2",
     "b1 h1 s2/600 d128 f16 acc=f16",
+    "b2 h2 s17/33 d24 f32 products=tf32",
+    "b1 h1 s2/600 d128/72 f32 products=tf32",
+    "b1 h1 s30 d3/1 f32 causal products=tf32 scale=-2",
+    "b1 h4/2 s40 d16/5 f32 causal=br products=tf32 alibi softcap=3",
+    "b2 h1 s12/130 d40 f32 products=bf16x3",
     "b2 h2 s17/33 d24 f32 bias=f16:hq sinks window=9:4 align=br",
     "b1 h4/2 s40 d16/5 f16 causal alibi softcap=3",
     "b2 h2 s24 d8 bf16 shown=bits sinks=bh starts",

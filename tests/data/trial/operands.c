@@ -13,6 +13,6 @@ int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buf
     o[4] = (float)((const int32_t *)b->arrays[0])[4];
     o[5] = (float)p->arrays[0].size[0] + (float)p->score[0];
     o[6] = (float)p->bias.along + 100 * (float)p->shown.type;
-    o[7] = b->starts == NULL && b->slopes == NULL && p->visible[0] == '\0';
+    o[7] = !b->starts && !b->slopes && !p->visible[0] ? (float)p->products : -1;
     return 0;
 }

@@ -356,7 +356,8 @@ static void test_unknown_words(void **state)
         { "alibi " SMALL, "unsupported", "the word alibi of" },
         { SMALL " b2=1", "unsupported", "the word b2 of" },
         { SMALL " quiteunusuallylongword=1", "unsupported", "the word quiteunusuallylongword of" },
-        { "  b1 h2/1  causal=br acc=f16 scale=0.5 layout=bhsd q=1:2:3 bf16 ", "error", "/nowhere" },
+        { "  b1 h2/1  causal=br acc=f16 products=tf32 scale=0.5 layout=bhsd q=1:2:3 bf16 ", "error",
+          "/nowhere" },
     };
     lab_found found = { .path = HEED_BUILD_DIR "/peers/naive_peer" };
     heed_problem problem = parsed(SMALL);

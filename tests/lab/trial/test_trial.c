@@ -138,7 +138,7 @@ static void test_operands(void **state)
                                    .sinks = sinks,
                                    .shown = shown,
                                    .arrays = { array } };
-    const float expected[] = { 2, 5, 6, 1, 9, 5 + 's', 10 + 600, 1 };
+    const float expected[] = { 2, 5, 6, 1, 9, 5 + 's', 10 + 600, 2 };
     lab_candidate candidate = scene_candidate(&scene, "operands", 0);
     heed_problem problem;
     lab_trial_outcome outcome;
@@ -146,7 +146,8 @@ static void test_operands(void **state)
     size_t size;
 
     assert_int_equal(heed_problem_parse(&problem, "b1 h2 s1/3 d4 f32 softcap=2 bias=f32:h sinks "
-                                                  "shown=bits: array=a:i32:5 score=s+a[k]"),
+                                                  "shown=bits: array=a:i32:5 score=s+a[k] "
+                                                  "products=bf16x3"),
                      HEED_OK);
     assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
     const lab_set set = lab_set_of(&problem, &buffers);

@@ -151,6 +151,30 @@ static void test_half_precision_has_its_own_budget(void **state)
     done(&half);
 }
 
+/* Products of rounded operands have budgets of their unit roundoff, and more than one rounding. */
+static void test_rounded_operands_have_their_own_budget(void **state)
+{
+    static const struct {
+        const char *spec;
+        double unit;
+    } cases[] = {
+        { "b1 h2 s64 d64 f32 products=tf32", 0x1p-11 },
+        { "b1 h2 s64 d64 f32 products=bf16x3", 0x1p-16 },
+        { "b1 h1 s4/4096 d32 f32 products=tf32", 0x1p-11 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        question q;
+        ask(&q, cases[i].spec, "normal", (int64_t)1 << 20, 1);
+        for (int64_t r = 0; r < q.expect->count; r++) {
+            double size = norm(q.expect->o + r * q.expect->dim, q.expect->dim);
+            double o = q.expect->o_budget[r] / cases[i].unit, lse = q.expect->lse_budget[r];
+            assert_true(o > 3 * size && o < 16 * size);
+            assert_true(lse > 2 * cases[i].unit && lse < 20 * cases[i].unit);
+        }
+        done(&q);
+    }
+}
+
 /* Column 0 of Q and K, of two keys, makes the logits; returns whether row 0 is judged. */
 static bool is_judged(const char *spec, double query, double key, double other, double value)
 {
@@ -443,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_threads_change_nothing),
         cmocka_unit_test(test_budgets_are_tight),
         cmocka_unit_test(test_long_sums_are_made_in_parts),
+        cmocka_unit_test(test_rounded_operands_have_their_own_budget),
         cmocka_unit_test(test_half_precision_has_its_own_budget),
         cmocka_unit_test(test_rows_that_may_overflow_are_not_judged),
         cmocka_unit_test(test_the_mean_of_values_is_far_out),

@@ -111,7 +111,8 @@ static void assert_row(const char *spec, const heed_buffers *more, double o, dou
     lab_reference_row(&problem, &data, (lab_row){ 0, 0, 0 }, weights, made, &made_lse);
     assert_true(fabs(made[0] - o) <= 1e-12);
     assert_true(made_lse == lse || fabs(made_lse - lse) <= 1e-12);
-    lab_naive_row(&problem, &data, (lab_row){ 0, 0, 0 }, INT64_MAX, singles, made, &made_lse);
+    lab_naive_row(&problem, &data, (lab_row){ 0, 0, 0 }, INT64_MAX, false, singles, made,
+                  &made_lse);
     assert_true(fabs(made[0] - o) <= 1e-6);
     assert_true(made_lse == lse || fabs(made_lse - lse) <= 1e-6);
 }

@@ -35,7 +35,8 @@ static both compute(const heed_problem *problem, const void *q, const void *k, c
     float weights[KEYS_MAX];
     heed_buffers data = { .size = sizeof data, .q = q, .k = k, .v = v };
     lab_reference_row(problem, &data, row, result.weights, result.o, &result.lse);
-    lab_naive_row(problem, &data, row, INT64_MAX, weights, result.naive_o, &result.naive_lse);
+    lab_naive_row(problem, &data, row, INT64_MAX, false, weights, result.naive_o,
+                  &result.naive_lse);
     return result;
 }
 
@@ -237,6 +238,31 @@ static void test_naive_in_half_precision(void **state)
     assert_true(compute(&problem, q, k, v, row).naive_o[0] == 2050.0 / 16);
 }
 
+/* Of TF32 the last bits are rounded or cut off, of two bfloat16 the product of the low parts. */
+static void test_naive_with_rounded_operands(void **state)
+{
+    heed_problem problem = parsed("b1 h1 s1 d1 f32 scale=1");
+    const float q = 1 + 0x1p-9F + 0x1p-12F + 0x1p-13F, v = 3 - 0x1p-14F;
+    const heed_buffers data = { .size = sizeof data, .q = &q, .k = &q, .v = &v };
+    static const struct {
+        int64_t products;
+        bool cut;
+        double query, value, left_out;
+    } all[] = { { HEED_PRODUCTS_FULL, true, 1 + 0x1p-9 + 0x1p-12 + 0x1p-13, 3 - 0x1p-14, 0 },
+                { HEED_PRODUCTS_TF32, false, 1 + 0x1p-9, 3, 0 },
+                { HEED_PRODUCTS_TF32, true, 1 + 0x1p-9, 3 - 0x1p-9, 0 },
+                { HEED_PRODUCTS_BF16X3, false, 1 + 0x1p-9 + 0x1p-12 + 0x1p-13, 3 - 0x1p-14,
+                  0x1p-9 + 0x1p-12 + 0x1p-13 } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        float weight;
+        double o, lse, query = all[i].query;
+        problem.products = all[i].products;
+        lab_naive_row(&problem, &data, first, INT64_MAX, all[i].cut, &weight, &o, &lse);
+        assert_true(o == all[i].value);
+        assert_true(lse == (double)(float)(query * query - all[i].left_out * all[i].left_out));
+    }
+}
+
 /* A quarter turn from each position to the next: the new key (1, 2), at position 1 of the cache,
  * becomes (-2, 1), and the query (3, 4), there as well, (-4, 3); the key before stays as it is. The
  * cache holds a trap in place of the new key. */
@@ -259,7 +285,8 @@ static void test_new_keys_are_rotated(void **state)
     both result;
     float weights[KEYS_MAX];
     lab_reference_row(&problem, &data, first, result.weights, result.o, &result.lse);
-    lab_naive_row(&problem, &data, first, INT64_MAX, weights, result.naive_o, &result.naive_lse);
+    lab_naive_row(&problem, &data, first, INT64_MAX, false, weights, result.naive_o,
+                  &result.naive_lse);
     double a = exp((double)problem.scale * (-4 * 5 + 3 * 7));
     double b = exp((double)problem.scale * (-4 * -2 + 3 * 1));
     assert_row(&result, 1, (double[]){ (8 * a + 2 * b) / (a + b) }, log(a + b));
@@ -269,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_naive_in_half_precision),
+        cmocka_unit_test(test_naive_with_rounded_operands),
         cmocka_unit_test(test_one_key_gives_its_value),
         cmocka_unit_test(test_weights_of_one_and_three_quarters),
         cmocka_unit_test(test_default_scale),

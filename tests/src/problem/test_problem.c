@@ -116,6 +116,14 @@ static void test_options_have_limits(void **state)
     problem.type = HEED_BF16;
     assert_refused(&problem, "accumulate is 1 (f16) and type is bf16; with that type it must be 0");
     problem = plain_problem();
+    problem.products = HEED_PRODUCTS_COUNT;
+    assert_refused(&problem, "products is 3; it must be 0 (full), 1 (tf32) or 2 (bf16x3)");
+    problem.products = HEED_PRODUCTS_BF16X3;
+    problem.type = HEED_F32;
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+    problem.type = HEED_F16;
+    assert_refused(&problem, "products is 2 (bf16x3) and type is f16; with that type it must be 0");
+    problem = plain_problem();
     problem.scale = NAN;
     assert_refused(&problem, "scale is ");
     problem = plain_problem();

@@ -99,6 +99,9 @@ static void test_problem_enums_and_scale(void **state)
         memcpy(&bad.accumulate, &values[i], sizeof bad.accumulate);
         expect_bad_problem(context, &bad, "accumulate", WORDS("accumulate", value, "1"));
         bad = valid;
+        bad.products = values[i];
+        expect_bad_problem(context, &bad, "products", WORDS("products", value, "2"));
+        bad = valid;
         memcpy(&bad.pass, &values[i], sizeof bad.pass);
         expect_bad_problem(context, &bad, "pass", WORDS("pass", value, "0", "forward"));
     }
@@ -106,6 +109,10 @@ static void test_problem_enums_and_scale(void **state)
     bad.type = HEED_F32;
     bad.accumulate = HEED_ACC_F16;
     expect_bad_problem(context, &bad, "accumulate", WORDS("accumulate", "1", "f32"));
+    bad = valid;
+    bad.type = HEED_BF16;
+    bad.products = HEED_PRODUCTS_TF32;
+    expect_bad_problem(context, &bad, "products", WORDS("products", "1", "bf16"));
     bad = valid;
     bad.heads_kv = 3;
     expect_bad_problem(context, &bad, "heads_kv", WORDS("heads_kv", "3", "heads_q", "4"));

@@ -192,6 +192,7 @@ static heed_problem random_problem(source *s)
         random_window(s, &p);
     if (below(s, 2))
         random_operands(s, &p);
+    p.products = p.type == HEED_F32 ? below(s, HEED_PRODUCTS_COUNT) : HEED_PRODUCTS_FULL;
     p.accumulate = p.type == HEED_F16 && below(s, 2) ? HEED_ACC_F16 : HEED_ACC_F32;
     if (below(s, 3)) {
         const int64_t queries[3] = { p.batch, p.seq_q, p.heads_q };
@@ -305,6 +306,10 @@ static void test_canonical_form(void **state)
         { "acc=f16 b1 h1 s1 d1 f16", "b1 h1 s1 d1 f16 acc=f16" },
         { "b1 h1 s1 d1 f16 layout=sbhd acc=f16 scale=2", "b1 h1 s1 d1 f16 scale=2 acc=f16" },
         { "b1 h1 s1 d1 bf16 acc=f32", "b1 h1 s1 d1 bf16" },
+        { "products=tf32 b1 h1 s1 d1 f32", "b1 h1 s1 d1 f32 products=tf32" },
+        { "b1 h1 s1 d1 f32 layout=sbhd invariant products=bf16x3 scale=2",
+          "b1 h1 s1 d1 f32 scale=2 products=bf16x3 invariant" },
+        { "b1 h1 s1 d1 f16 products=full", "b1 h1 s1 d1 f16" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_problem problem;
@@ -467,6 +472,14 @@ static const struct {
       "b1 h8 acc=f16 s4 d4 f32", "      ^" },
     { "the accumulation is given twice", "b1 h8 s4 d4 f16 acc=f16 acc=f16",
       "                        ^" },
+    { "products= must be followed by full, tf32 or bf16x3", "b1 h8 s4 d4 f32 products=f32",
+      "                         ^" },
+    { "products is 1 (tf32) and type is f16; with that type it must be 0 (full)",
+      "b1 h8 products=tf32 s4 d4 f16", "      ^" },
+    { "products is given twice", "b1 h8 s4 d4 f32 products=tf32 products=tf32",
+      "                              ^" },
+    { "unknown word \"product=tf32\"; did you mean products=?", "b1 h8 s4 d4 f32 product=tf32",
+      "                ^" },
     { "scale is \"\"; it must be a finite decimal number",
       "b1 h8 s4 d4 f16 scale=", "                      ^" },
     { "scale is \"nan\"", "b1 h8 s4 d4 f16 scale=nan", "                      ^" },

@@ -173,6 +173,7 @@ backends = types.SimpleNamespace(
         enable_mem_efficient_sdp=lambda on: enabled.update(efficient=on),
         enable_cudnn_sdp=lambda on: enabled.update(cudnn=on),
         enable_math_sdp=lambda on: enabled.update(math=on),
+        matmul=types.SimpleNamespace(allow_tf32=None),
     ),
     cudnn=types.SimpleNamespace(version=lambda: 0),
 )
