@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ._attention import attention
 from ._errors import InvalidError, UnsupportedError
-from .torch import _wants_operator
+from ._sdpa import wants_operator
 
 __all__ = ["attention_forward", "attention_mask", "register"]
 
@@ -176,7 +176,7 @@ def attention_forward(
     mask, bias = _split(mask, position_bias)
     sinks = None if s_aux is None else s_aux.detach().float()
     tensors = _of_one_type(query, key, value)
-    call: Callable[..., Tensor] = _operator if _wants_operator(*tensors) else _attend
+    call: Callable[..., Tensor] = _operator if wants_operator(*tensors) else _attend
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         raise UnsupportedError(
             "query, key or value requires a gradient, which heed does not compute yet; call the "

@@ -256,6 +256,12 @@ class Operator(Case):
             self.near(x.grad, y.grad, 1e-4)
 
 
+class Names(unittest.TestCase):
+    def test_they_are_of_one_module(self):
+        for name in (*heed.torch.__all__, "Enabled"):
+            self.assertEqual(getattr(heed.torch, name).__module__, "heed.torch")
+
+
 class Enable(Case):
     def setUp(self):
         super().setUp()
