@@ -12,9 +12,10 @@ from torch.nn import functional
 
 from . import _report
 from ._errors import HeedError, LostError
+from ._gradient import is_wanted, of_torch
 from ._lock import Lock
 from ._report import Report
-from ._sdpa import calls, cast, is_broadcast, of_torch, repeat, result_like, scaled_dot_product_attention
+from ._sdpa import calls, cast, is_broadcast, repeat, result_like, scaled_dot_product_attention
 
 
 class _Call(NamedTuple):
@@ -48,7 +49,7 @@ def _reason(
         return "a tensor is nested"
     if dropout_p != 0:
         return f"dropout_p is {dropout_p}, and heed has no dropout"
-    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
+    if is_wanted(*given):
         return "a gradient is wanted, and heed has no backward pass"
     kind = query.device.type
     if kind not in ("cpu", "cuda"):

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
-from typing import Any, List, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from . import _again, _values
-from ._arrays import has_tangent
+from . import _again, _gradient, _values
 from ._attention import attend, compute
 from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError
 from ._fields import Words
 from ._plan import Plan
 
-of_torch = functional.scaled_dot_product_attention
 calls = _again.Calls(256)
 repeat = _again.module.again_plain if _again.module else None
 
@@ -110,34 +106,21 @@ def _(
     return result_like(query, value, dense)
 
 
-def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
-    query, key, value, mask, ctx.causal, ctx.scale = inputs[:6]
-    ctx.save_for_backward(query, key, value, mask)
+def _by_torch(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    dense: bool = False,
+) -> Tensor:
+    kind = "mask" if mask is not None and mask.dtype is torch.bool else "bias"
+    words: Any = {kind: mask}
+    return _gradient.by_torch(query, key, value, causal=causal, scale=scale, **words)[0]
 
 
-def _differentiate(ctx: Any, gradient: Tensor) -> Tuple[Optional[Tensor], ...]:
-    """Torch's gradients: its own attention is computed again, and differentiated."""
-    warnings.warn("heed has no backward pass yet: torch computes gradients")
-    given: List[Any] = [x if x is None else x.detach() for x in ctx.saved_tensors]
-    query, key, value, mask = given
-    inputs = [x for x, wanted in zip(given, ctx.needs_input_grad) if wanted]
-    with torch.enable_grad():
-        for x in inputs:
-            x.requires_grad_()
-        o = of_torch(
-            query,
-            key,
-            value,
-            attn_mask=mask,
-            is_causal=ctx.causal,
-            scale=ctx.scale,
-            enable_gqa=bool(query.shape[1] != key.shape[1]),
-        )
-        found = iter(torch.autograd.grad(o, inputs, gradient))
-    return tuple(next(found) if wanted else None for wanted in ctx.needs_input_grad)
-
-
-_forward.register_autograd(_differentiate, setup_context=_keep)
+_gradient.give(_forward, _by_torch)
 
 
 def _batched(x: Optional[Tensor], dim: Optional[int], size: int) -> Optional[Tensor]:
@@ -189,25 +172,8 @@ def wants_operator(*tensors: Tensor) -> bool:
         or _modes() > 0
         or _transforms() is not None
         or any(type(x) is not Tensor for x in tensors)
-        or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
+        or _gradient.is_wanted(*tensors)
     )
-
-
-_interpreters = getattr(getattr(torch._C, "_functorch", None), "get_interpreter_stack", None)
-
-
-def _refuse_transforms(*tensors: Optional[Tensor]) -> None:
-    """Raise where a gradient of torch.func, or a tangent, would be lost."""
-    if any(x is not None and has_tangent(x) for x in tensors):
-        raise UnsupportedError(
-            "forward-mode gradients (torch.func.jvp): heed has none; use torch's own attention"
-        )
-    stack = _interpreters() if _interpreters and not torch.compiler.is_compiling() else None
-    if any(level.key().name == "Grad" for level in stack or ()):
-        raise UnsupportedError(
-            "gradients of torch.func (grad, vjp, jacrev): heed has none; use tensor.backward() or "
-            "torch.autograd.grad(), or torch's own attention"
-        )
 
 
 def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: bool) -> None:
@@ -329,7 +295,7 @@ def scaled_dot_product_attention(
         (batch, ..., heads, queries, dim of value), with torch's strides: in memory its dimensions
         have the order of query's where there are four, value's dim is query's, and no keys are
         broadcast; else it is dense. A row that sees no key is 0. Gradients are torch's: they are
-        computed from query, key and value by torch's own attention.
+        computed from query, key and value by torch's own operations.
 
     Raises:
         InvalidError, ArgumentTypeError: as heed.attention(), for what torch refuses too.
@@ -342,7 +308,7 @@ def scaled_dot_product_attention(
             return again
     own = (query, key, value, None, attn_mask)
     _check(own, dropout_p, is_causal, enable_gqa)
-    _refuse_transforms(query, key, value, attn_mask)
+    _gradient.refuse_transforms(query, key, value, attn_mask)
     lead = query.shape[:-3]
     dense = is_broadcast(query, key, value, enable_gqa)
     query, key, value, attn_mask = cast(query, key, value, attn_mask)

@@ -45,9 +45,10 @@ def formula(q, k, v, scale=None, causal=False, window=(-1, -1), softcap=0.0, slo
         seen &= j <= p + right
     if chunk:
         seen &= torch.div(j, chunk, rounding_mode="floor") == torch.div(p, chunk, rounding_mode="floor")
-    t = t.masked_fill(~seen, -math.inf)
-    o = torch.nan_to_num(torch.softmax(t, -1)) @ v
-    return o.transpose(1, 2), torch.logsumexp(t, -1)
+    some = seen.any(-1)  # other rows have logits of 0 here, so that they have gradients
+    t = t.masked_fill(~seen & some[:, None], -math.inf)
+    o = torch.softmax(t, -1).masked_fill(~some[:, None], 0) @ v
+    return o.transpose(1, 2), torch.logsumexp(t, -1).masked_fill(~some, -math.inf)
 
 
 class Case(unittest.TestCase):

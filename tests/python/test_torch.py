@@ -7,6 +7,7 @@ python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exi
 is no torch.
 """
 
+import contextlib
 import pathlib
 import sys
 import unittest
@@ -198,6 +199,41 @@ class Gradients(Case):
     def test_as_of_torch(self):
         self.check(of_heed)
         self.check(of_heed, draw(2, 4, 33, 50))
+
+    def test_means(self):
+        """With a scale of 0 torch's own gradients are NaN under a causal mask."""
+        q, k, v = (draw(2, 4, 9, 16).requires_grad_() for _ in range(3))
+        weights = torch.tril(torch.ones(9, 9, device=DEVICE)) / torch.arange(1, 10, device=DEVICE)[:, None]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            of_heed(q, k, v, is_causal=True, scale=0.0).sum().backward()
+        self.assertFalse(q.grad.any() or k.grad.any())
+        self.near(v.grad, weights.sum(0)[:, None].expand_as(v))
+
+    def test_rows_without_keys(self):
+        mask = draw_mask(9, 9)
+        mask[3] = False
+        for words in ({}, {"scale": 0.0}):
+            q, k, v = (draw(2, 4, 9, 16).requires_grad_() for _ in range(3))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                of_heed(q, k, v, mask, **words).sum().backward()
+            self.assertFalse(q.grad[:, :, 3].any())
+            self.assertTrue(all(x.grad.isfinite().all() for x in (q, k, v)))
+
+    def test_of_gradients(self):
+        tensors = [draw(2, 4, 9, 16) for _ in range(3)]
+        found = []
+        math = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
+        for function, backend in ((of_heed, contextlib.nullcontext()), (of_torch, math)):
+            own = [x.clone().requires_grad_() for x in tensors]
+            with warnings.catch_warnings(), backend:
+                warnings.simplefilter("ignore")
+                o = function(*own, is_causal=True)
+                first = torch.autograd.grad(o.square().sum(), own, create_graph=True)
+                found.append(torch.autograd.grad(sum(x.square().sum() for x in first), own))
+        for mine, wanted in zip(*found):
+            self.near(mine, wanted, 1e-4)
 
     def test_said_once(self):
         q = draw(1, 1, 3, 8).requires_grad_()
