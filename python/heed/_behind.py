@@ -180,7 +180,7 @@ def _instead(
         _note_compiled(f"query={tuple(query.shape)} {query.dtype} on {query.device.type}", reason)
         return of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
     if _modes_are_quiet():
-        if repeat is not None and _enabled and is_causal.__class__ is bool:
+        if repeat is not None and _enabled:
             said = (dropout_p, is_causal, scale, enable_gqa)
             again: Optional[Tensor] = repeat(
                 calls.known, said, query, key, value, None, attn_mask

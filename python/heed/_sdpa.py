@@ -301,7 +301,7 @@ def scaled_dot_product_attention(
         InvalidError, ArgumentTypeError: as heed.attention(), for what torch refuses too.
         UnsupportedError: dropout_p is not 0; a gradient of torch.func is wanted (grad, jvp).
     """
-    if repeat is not None and is_causal.__class__ is bool and not torch.compiler.is_compiling():
+    if repeat is not None and not torch.compiler.is_compiling():
         said = (dropout_p, is_causal, scale, enable_gqa)
         again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
         if again is not None:

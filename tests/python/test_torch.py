@@ -542,9 +542,10 @@ class Mistakes(Case):
         for error, part, tensors, words in rows:
             with self.subTest(part=part), self.assertRaisesRegex(error, part):
                 of_heed(*tensors, **words)
-        of_heed(q, q, q, is_causal=True)  # which is known now, and is not taken for 1
-        with self.assertRaisesRegex(heed.ArgumentTypeError, "is_causal: int is no bool"):
-            of_heed(q, q, q, is_causal=1)
+        for word, kind in (("is_causal", "int"), ("enable_gqa", "float")):
+            of_heed(q, q, q, **{word: True})  # which is known now, and is not taken for 1
+            with self.assertRaisesRegex(heed.ArgumentTypeError, f"{word}: {kind} is no bool"):
+                of_heed(q, q, q, **{word: 1 if kind == "int" else 1.0})
         with self.assertRaises(TypeError):
             of_heed(q, q, q, None, 0.0, False, 0.5)
         with heed.torch.enable():
