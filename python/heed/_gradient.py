@@ -122,6 +122,12 @@ def _visible(
     return functools.reduce(torch.logical_and, found) if found else None
 
 
+def _of_each_head(x: Tensor, q: Tensor) -> Tensor:
+    """Keys or values, repeated for the heads of a group."""
+    group = q.shape[1] // x.shape[1]
+    return x if group == 1 else x.repeat_interleave(group, 1)
+
+
 def _define(
     q: Tensor,
     k: Tensor,
@@ -133,7 +139,7 @@ def _define(
     sinks: Optional[Tensor],
 ) -> Tuple[Tensor, Tensor]:
     """O and the LSE by the definition, in float32 with all logits in memory."""
-    q, k, v = (x.float().repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (q, k, v))
+    q, k, v = q.float(), _of_each_head(k.float(), q), _of_each_head(v.float(), q)
     t = q @ k.transpose(2, 3) * scale
     if softcap:
         t = softcap * torch.tanh(t / softcap)
@@ -181,12 +187,13 @@ def by_torch(
         lse = q.new_full(shape[:3], -math.inf, dtype=torch.float32)
         return q.new_zeros(shape), lse if want_lse else None
     scale = q.shape[3] ** -0.5 if scale is None else scale
-    plain = causal and window == (None, None) and not chunk and isinstance(first, int) and first == 0
+    square = not causal or (isinstance(first, int) and first == 0)
+    plain = square and window == (None, None) and not chunk
     plain = plain and all(x is None for x in (lengths, mask, bias, slopes))
     own = scale != 0 and not softcap and sinks is None and not want_lse
-    words: Any = {"scale": scale, "enable_gqa": bool(q.shape[1] != k.shape[1])}
     if own and plain:
-        return of_torch(q, k, v, is_causal=True, **words), None
+        shared = bool(q.shape[1] != k.shape[1])
+        return of_torch(q, k, v, is_causal=causal, scale=scale, enable_gqa=shared), None
     start = first.view(-1, 1, 1, 1) if isinstance(first, Tensor) else first
     p = torch.arange(q.shape[2], device=q.device).view(-1, 1) + start
     j = torch.arange(k.shape[2], device=q.device)
@@ -197,9 +204,10 @@ def by_torch(
     if not own or (bias is not None and bias.dtype != q.dtype):
         o, lse = _define(q, k, v, scale, softcap, bias, seen, sinks)
         return o.to(q.dtype), lse if want_lse else None
+    k, v = _of_each_head(k, q), _of_each_head(v, q)  # no fused kernel of torch has masks and groups
     if seen is None:
-        return of_torch(q, k, v, bias, **words), None
+        return of_torch(q, k, v, bias, scale=scale), None
     some = seen.any(-1, keepdim=True)  # rows that see no key are 0, and have no gradient
     seen = seen | ~some
     both = seen if bias is None else bias.masked_fill(~seen, -math.inf)
-    return of_torch(q, k, v, both, **words).masked_fill(~some, 0.0), None
+    return of_torch(q, k, v, both, scale=scale).masked_fill(~some, 0.0), None
