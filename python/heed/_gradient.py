@@ -25,9 +25,11 @@ Found = Tuple[Tensor, Optional[Tensor]]
 
 def is_wanted(*tensors: Any) -> bool:
     """Does a call ask for gradients?"""
-    return torch.is_grad_enabled() and any(
-        isinstance(x, Tensor) and x.requires_grad for x in tensors
-    )
+    if torch.is_grad_enabled():
+        for x in tensors:
+            if x is not None and getattr(x, "requires_grad", False):
+                return True
+    return False
 
 
 _interpreters = getattr(getattr(torch._C, "_functorch", None), "get_interpreter_stack", None)
