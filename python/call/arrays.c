@@ -167,12 +167,6 @@ int read_arrays(PyObject *const *arrays, int count, reading *to)
     return 1;
 }
 
-PyObject *key_of(const reading *from)
-{
-    return PyBytes_FromStringAndSize((const char *)from->words,
-                                     from->words_count * (Py_ssize_t)sizeof *from->words);
-}
-
 char *data_of(PyObject *x)
 {
     dl_tensor tensor;

@@ -37,9 +37,6 @@ int arrays_init(void);
  * tensors may have tangents. */
 int read_arrays(PyObject *const *arrays, int count, reading *to);
 
-/* key_of() returns the key as bytes. */
-PyObject *key_of(const reading *from);
-
 /* data_of() returns where the elements of @x begin, or NULL, perhaps with no exception. */
 char *data_of(PyObject *x);
 

@@ -307,14 +307,14 @@ static PyObject *again_plain(PyObject *self, PyObject *const *x, Py_ssize_t coun
     return none();
 }
 
-/* key(q, k, v, out, *operands): that of again(), or None. */
+/* key(words, q, k, v, out, *operands): that of again(), or None. */
 static PyObject *key(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
     reading from;
-    if (count < 1 || count > FIXED + OPERANDS)
-        return refuse("key(q, k, v, out, *operands)");
-    return read_arrays(x, (int)count, &from) ? key_of(&from) : none();
+    if (count < 2 || count > 1 + FIXED + OPERANDS)
+        return refuse("key(words, q, k, v, out, *operands)");
+    return read_arrays(x + 1, (int)count - 1, &from) ? key_of(&from, x[0]) : none();
 }
 
 /* ---- Setting up ------------------------------------------------------------------------------ */

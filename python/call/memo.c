@@ -17,7 +17,8 @@ typedef struct memo {
 } memo;
 
 enum {
-    MEMOS = 16 /* as many as 4 bits count */
+    MEMOS = 16, /* as many as 4 bits count */
+    KINDS = 64  /* words of a call, and parts of those that are tuples, at most */
 };
 
 static memo memos[MEMOS];
@@ -69,6 +70,37 @@ static void remember(memo *slot, PyObject *calls, PyObject *words, PyObject *cap
         drop(old[i]);
 }
 
+/* Adds the types of a tuple's elements, and those of tuples among them. Returns 0 with an
+ * exception. */
+static int add_kinds(PyObject *words, int deep, int64_t *key, int *count)
+{
+    Py_ssize_t size = PyTuple_Size(words);
+    if (size < 0)
+        return 0;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        PyObject *word = PyTuple_GetItem(words, i);
+        if (*count == WORDS + KINDS) {
+            refuse("heed: too many words");
+            return 0;
+        }
+        key[(*count)++] = (int64_t)(intptr_t)word->ob_type;
+        if (deep && (PyType_GetFlags(word->ob_type) & Py_TPFLAGS_TUPLE_SUBCLASS) &&
+            !add_kinds(word, 0, key, count))
+            return 0;
+    }
+    return 1;
+}
+
+PyObject *key_of(const reading *from, PyObject *words)
+{
+    int64_t key[WORDS + KINDS];
+    int count = from->words_count;
+    memcpy(key, from->words, (size_t)count * sizeof *key);
+    if (words != Py_None && !add_kinds(words, 1, key, &count))
+        return NULL;
+    return PyBytes_FromStringAndSize((const char *)key, count * (Py_ssize_t)sizeof *key);
+}
+
 PyObject *lookup(PyObject *calls, PyObject *words, const reading *from)
 {
     memo *slot = memo_of(calls, from);
@@ -76,7 +108,7 @@ PyObject *lookup(PyObject *calls, PyObject *words, const reading *from)
         Py_IncRef(slot->capsule);
         return slot->capsule;
     }
-    PyObject *bytes = key_of(from);
+    PyObject *bytes = key_of(from, words);
     PyObject *pair = bytes ? PyTuple_Pack(2, bytes, words) : NULL;
     PyObject *capsule = pair ? keep(PyDict_GetItemWithError(calls, pair)) : NULL;
     drop(pair);

@@ -77,6 +77,8 @@ PyObject *PyObject_Vectorcall(PyObject *function, PyObject *const *arguments, si
 PyObject *PyObject_CallFunctionObjArgs(PyObject *function, ...);
 PyObject *PyObject_CallFunction(PyObject *function, const char *format, ...);
 int PyObject_IsTrue(PyObject *x);
+unsigned long PyType_GetFlags(PyTypeObject *type);
+#define Py_TPFLAGS_TUPLE_SUBCLASS (1UL << 26)
 
 PyObject *PyTuple_Pack(Py_ssize_t count, ...);
 Py_ssize_t PyTuple_Size(PyObject *tuple);

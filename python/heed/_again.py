@@ -166,6 +166,17 @@ def makers_of(q: Any, o: Any, lse: Any) -> Tuple[Optional[Maker], Optional[Maker
     )
 
 
+def kinds(words: Tuple[Any, ...]) -> Optional[Tuple[type, ...]]:
+    """Types of words: 1, 1.0 and True are equal, and not all of them are taken. None where a word has
+    no hash, or may change its value, as a tensor does."""
+    flat = [part for x in words for part in ((x, *x) if isinstance(x, tuple) else (x,))]
+    for x in flat:
+        numpy = type(x).__module__ == "numpy" and type(x).__hash__ is not None
+        if not (x is None or numpy or isinstance(x, (str, int, float, tuple))):
+            return None
+    return tuple(map(type, flat))
+
+
 class Calls:
     """Calls that are known, by their arrays and their words."""
 
@@ -186,9 +197,9 @@ class Calls:
         """Remember a call that went well: of q, k, v, out and operands, which are given or None,
         and whose names are fields of heed_buffers. Returns what counts it; None: it is repeated
         the long way."""
-        if not knows(type(arrays[0])):
+        if not knows(type(arrays[0])) or (words is not None and kinds(words) is None):
             return None
-        key = module.key(*arrays)
+        key = module.key(words, *arrays)
         if key is None:
             return None
         if len(self.known) >= self._limit:
@@ -200,10 +211,7 @@ class Calls:
         types = tuple(x.dtype for x in arrays if x is not None)  # whose address is in the key
         call = module.call(plan._state, offsets, o, lse, (types, keep))
         module.forget(self.known)  # perhaps this call with a plan that has been closed
-        try:
-            self.known[key, words] = call
-        except TypeError:  # words without a hash
-            return None
+        self.known[key, words] = call
         if keep is not None:
             _report.watch(plan._record(), call)
         return call

@@ -223,11 +223,9 @@ def _attend(
         fast = fast_of(q)
         seen = fast.key(q, k, v, out) if fast else None
         if seen is not None:
-            usual = (seen, words)
-            try:
-                known = _known.get(usual)
-            except TypeError:  # a word without a hash, which compute() takes or names
-                known = usual = None
+            kinds = _again.kinds(words)
+            usual = None if kinds is None else (seen, words, kinds)
+            known = None if usual is None else _known.get(usual)
             if known is not None and known.plan._pointer is not None:
                 found = known.call(q, k, v, out)
                 written(*changed)

@@ -115,6 +115,15 @@ def _slopes(words: Words) -> Optional[Tensor]:
     return None if words.slopes is None else words.slopes.to(torch.float32).contiguous()
 
 
+def own_lse(lse: Tensor, words: Words, p: Tensor) -> Tensor:
+    """The LSE (batch, heads, queries) of queries at the positions @p as FlashAttention has it: it
+    leaves - slope * p, which is the same for all keys of a row, out of it."""
+    slopes = _slopes(words)
+    if slopes is not None and words.causal and limits(words)[0] is None:
+        lse = lse + slopes.view(-1, slopes.shape[-1], 1) * p
+    return lse.masked_fill(lse == -math.inf, words.empty) if words.empty > 0 else lse
+
+
 def _compute(
     q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **more: Any
 ) -> Tuple[Tensor, Optional[Tensor]]:
@@ -181,16 +190,10 @@ def attend(
     )
     if lse is None:
         return o, None
-    slopes = _slopes(words)
-    if slopes is not None and words.causal and limits(words)[0] is None:
-        # FlashAttention leaves - slope * p, which is the same for all keys of a row, out of it.
-        begin = 0 if starts is None else starts[:, :1].view(-1, 1, 1)
-        keys = k.shape[1] * (1 if table is None else table.shape[1])
-        at = _positions(keys if lengths is None else lengths, q.shape[1], q.device) - begin
-        lse = lse + slopes.view(-1, slopes.shape[-1], 1) * at
-    if words.empty > 0:
-        lse = lse.masked_fill(lse == -math.inf, words.empty)
-    return o, lse
+    begin = 0 if starts is None else starts[:, :1].view(-1, 1, 1)
+    keys = k.shape[1] * (1 if table is None else table.shape[1])
+    p = _positions(keys if lengths is None else lengths, q.shape[1], q.device) - begin
+    return o, own_lse(lse, words, p)
 
 
 def cumulative(name: str, x: Any, total: int) -> Tensor:

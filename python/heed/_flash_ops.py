@@ -1,6 +1,6 @@
-"""FlashAttention's functions as operators, which torch.compile takes whole (_flash.py).
+"""FlashAttention's functions as operators, which torch.compile takes whole, and which have gradients.
 
-An operator that is defined in Python takes 20 us to call: only traces call these.
+An operator that is defined in Python takes 20 us to call: only calls that must be one's are.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import Tensor
 
-from . import _flash
-from ._errors import InvalidError
+from . import _flash, _flash_gradient, _gradient
 from ._flash import Words
 
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
@@ -19,17 +18,17 @@ _modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
 Found = Tuple[Tensor, Optional[Tensor]]
 
 
-def _is_traced(*tensors: Any) -> bool:
-    """Whether a call becomes an operator's: torch.compile looks on, or a mode such as a fake one."""
-    if not torch.compiler.is_compiling() and (_modes is None or _modes() == 0):
-        return False
-    for name, x in zip("qkv", tensors):
-        if torch.is_grad_enabled() and isinstance(x, Tensor) and x.requires_grad:
-            raise InvalidError(
-                f"{name}: the tensor requires a gradient, which heed does not compute; call under "
-                "torch.no_grad(), or pass tensor.detach()"
-            )
-    return True
+def _is_operator(*tensors: Any) -> bool:
+    """Whether a call becomes an operator's: torch.compile looks on, or a mode such as a fake one, or
+    a gradient is wanted."""
+    wanted = (
+        torch.compiler.is_compiling()
+        or (_modes is not None and _modes() > 0)
+        or _gradient.is_wanted(*tensors)
+    )
+    if wanted:
+        _gradient.refuse_transforms(*tensors)
+    return wanted
 
 
 def _both(found: Found, q: Tensor) -> Tuple[Tensor, Tensor]:
@@ -72,9 +71,12 @@ def _(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tuple[Tensor, Tensor]:
     return _fake(q, v, (q.shape[0], q.shape[2], q.shape[1]), rest[-1])
 
 
+_gradient.give(_dense, _flash_gradient.attend)
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, words: Words, *, want_lse: bool) -> Found:
     """_flash.attend() of whole sequences."""
-    if not _is_traced(q, k, v):
+    if not _is_operator(q, k, v, words.slopes, words.qv):
         return _flash.attend(q, k, v, words, want_lse=want_lse)
     o, lse = _dense(
         q,
@@ -142,6 +144,9 @@ def _(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tuple[Tensor, Tensor]:
     return _fake(q, v, (q.shape[1], q.shape[0]), rest[-1])
 
 
+_gradient.give(_varlen, _flash_gradient.attend_varlen)
+
+
 def attend_varlen(
     q: Any,
     k: Any,
@@ -158,7 +163,7 @@ def attend_varlen(
 ) -> Found:
     """_flash.attend_varlen()."""
     more: Any = {"used_q": used_q, "used_k": used_k, "table": table}
-    if not _is_traced(q, k, v):
+    if not _is_operator(q, k, v, words.slopes, words.qv):
         return _flash.attend_varlen(
             q, k, v, cu_q, cu_k, words, want_lse=want_lse, most=most, **more
         )

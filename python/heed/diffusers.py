@@ -16,8 +16,8 @@ from typing import Any, Callable, Dict, Optional
 import torch
 from torch import Tensor
 
+from ._behind import try_heed
 from ._errors import InvalidError
-from .torch import try_heed
 
 __all__ = ["register", "unregister"]
 

@@ -3,10 +3,10 @@
 >>> from heed.flash_attn import flash_attn_func
 >>> o = flash_attn_func(q, k, v, causal=True)
 
-Differences: float32 is taken as well, and tensors on a CPU; nothing has a gradient, and a tensor
-that requires one is refused, unless gradients are off; dropout is refused by name. deterministic and
-num_splits are accepted and change nothing: heed's forward pass is deterministic, and its planner
-splits keys. The functions of FlashAttention-3 are in heed.flash_attn_3.
+Differences: float32 is taken as well, and tensors on a CPU; torch computes gradients, with a warning,
+once, and those of the LSE and of alibi_slopes too; flash_attn_with_kvcache() refuses a tensor that
+requires one, unless gradients are off; dropout is refused by name. deterministic and num_splits are
+accepted and change nothing: heed's forward pass is deterministic, and its planner splits keys. The functions of FlashAttention-3 are in heed.flash_attn_3.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ It serves models that take their attention from transformers' AttentionInterface
 grouped heads, sliding windows, softcaps (Gemma 2), sinks (gpt-oss), padding, packed sequences,
 caches, masks and biases of their own. A plain causal mask, a sliding window and padding are handed
 to heed as such; of every other pattern transformers makes a mask of booleans. Tested with
-transformers 5.17. Training is refused, as heed has neither gradients nor dropout yet.
+transformers 5.17. In training torch computes the gradients; dropout is refused.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any, Callable, Optional, Tuple
 import torch
 from torch import Tensor
 
+from . import _gradient
 from ._attention import attention
 from ._errors import InvalidError, UnsupportedError
-from .torch import _wants_operator
+from ._sdpa import wants_operator
 
 __all__ = ["attention_forward", "attention_mask", "register"]
 
@@ -81,6 +82,37 @@ def _operator(
 def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
     batch, heads, queries, _ = query.shape
     return query.new_empty((batch, queries, heads, value.shape[-1]))
+
+
+def _by_torch(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    bias: Optional[Tensor],
+    sinks: Optional[Tensor],
+    causal: bool,
+    left: int,
+    softcap: float,
+    scale: Optional[float],
+) -> Tensor:
+    o, _ = _gradient.by_torch(
+        query,
+        key,
+        value,
+        mask=mask,
+        bias=bias,
+        sinks=sinks,
+        first=key.shape[2] - query.shape[2],
+        causal=causal,
+        window=(left if left >= 0 else None, None),
+        softcap=softcap,
+        scale=scale,
+    )
+    return o.transpose(1, 2)
+
+
+_gradient.give(_operator, _by_torch)
 
 
 def _window_of(module: Any, given: Optional[int]) -> Optional[int]:
@@ -150,14 +182,18 @@ def attention_forward(
         words: others are not looked at.
 
     Returns:
-        (batch, queries, heads, dim of value), and None in place of weights.
+        (batch, queries, heads, dim of value), and None in place of weights. Gradients of query, key,
+        value, a bias and sinks are computed by torch, with a warning, once.
 
     Raises:
-        UnsupportedError: dropout is not 0.
-        InvalidError, ArgumentTypeError: as heed.attention(); a tensor requires a gradient.
+        UnsupportedError: dropout is not 0; a gradient of torch.func is wanted (grad, jvp).
+        InvalidError, ArgumentTypeError: as heed.attention().
     """
     if dropout:
-        raise UnsupportedError(f"dropout: {dropout}, and heed has no dropout; call model.eval()")
+        raise UnsupportedError(
+            f"dropout: {dropout}, and heed has no dropout; call model.eval(), or set the attention's "
+            "dropout to 0.0 in the model's config"
+        )
     if words.get("output_attentions"):
         warnings.warn("heed returns no attention weights; use attn_implementation='eager' for them")
     if is_causal is None:
@@ -174,14 +210,15 @@ def attention_forward(
             "dimensions"
         )
     mask, bias = _split(mask, position_bias)
-    sinks = None if s_aux is None else s_aux.detach().float()
+    sinks = None if s_aux is None else s_aux.float()
     tensors = _of_one_type(query, key, value)
-    call: Callable[..., Tensor] = _operator if _wants_operator(*tensors) else _attend
-    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
-        raise UnsupportedError(
-            "query, key or value requires a gradient, which heed does not compute yet; call the "
-            "model under torch.no_grad(), or train with attn_implementation='sdpa'"
-        )
+    wanted = _gradient.is_wanted(*tensors, bias, sinks)
+    call: Callable[..., Tensor] = _attend
+    if not wanted:
+        sinks = None if sinks is None else sinks.detach()
+    if wanted or wants_operator(*tensors):
+        _gradient.refuse_transforms(*tensors, bias, sinks)
+        call = _operator
     o = call(*tensors, mask, bias, sinks, causal, left, softcap or 0.0, scaling)
     return o, None
 

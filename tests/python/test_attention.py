@@ -182,6 +182,42 @@ class Attention(Case):
         with self.assertRaisesRegex(heed.ArgumentTypeError, "prefix"):
             heed.attention(q, k, v, prefix=4.5)
 
+    def test_flags_of_other_types(self):
+        """A call that is known is of words of the same types: 1, 1.0 and True are equal."""
+        q, k, v = self.tensors(queries=53)
+        q16 = q.astype(np.float16)
+        wrong = heed.ArgumentTypeError
+        for good, words, text in (
+            ({"causal": True}, {"causal": 1}, "causal: int is no bool"),
+            ({"causal": np.True_}, {"causal": 1.0}, "causal: float is no bool"),
+            ({"return_lse": True}, {"return_lse": 1}, "return_lse: int is no bool"),
+            ({"return_lse": False}, {"return_lse": 0}, "return_lse: int is no bool"),
+            ({"batch_invariant": True}, {"batch_invariant": 1}, "batch_invariant: int is no bool"),
+            ({"causal": True, "chunk": 4}, {"causal": True, "chunk": 4.0}, "chunk: float is no whole number"),
+            ({"causal": True, "window": (3, None)}, {"causal": True, "window": (3.0, None)}, r"window[0]: float"),
+            ({"causal": True, "window": [3, None]}, {"causal": True, "window": (3.0, None)}, r"window[0]: float"),
+        ):
+            for _ in range(2):
+                heed.attention(q, k, v, **good)
+                for x in (q, q16):  # as on a first call
+                    own = (x, k, v) if x is q else (x, k.astype(np.float16), v.astype(np.float16))
+                    with self.subTest(words=words):
+                        self.refused(wrong, text, lambda: heed.attention(*own, **words))
+
+    def test_words_that_change(self):
+        """A word whose value may change is not known by its object."""
+        class Number:
+            value = 0.5
+
+            def __float__(self):
+                return self.value
+
+        q, k, v = self.tensors()
+        scale = Number()
+        for value in (0.5, 0.25, 0.5):
+            scale.value = value
+            self.near(heed.attention(q, k, v, scale=scale), formula(q, k, v, scale=value)[0])
+
     def test_dlpack(self):
         class Foreign:
             """An array that has nothing but DLPack's two methods."""

@@ -203,7 +203,7 @@ class OfTorch(unittest.TestCase):
     def known(self, *tensors, mask=None, words=(0.0, False, None, False)):
         import heed.torch
 
-        return _again.module.again_plain(heed.torch._calls.known, words, *tensors, None, mask)
+        return _again.module.again_plain(heed._sdpa.calls.known, words, *tensors, None, mask)
 
     def test_it_is_taken(self):
         if self.known(self.q, self.k, self.v) is None:
@@ -305,12 +305,12 @@ class OnCuda(unittest.TestCase):
         import heed.torch
 
         self.call(0)
-        before = len(heed.torch._calls.known)
+        before = len(heed._sdpa.calls.known)
         for i in range(4):
             self.check(self.call(i), i)
-        self.assertEqual(len(heed.torch._calls.known), before)
+        self.assertEqual(len(heed._sdpa.calls.known), before)
         known = _again.module.again_plain(
-            heed.torch._calls.known, (0.0, False, None, True), *self.sets[1], None, None
+            heed._sdpa.calls.known, (0.0, False, None, True), *self.sets[1], None, None
         )
         self.assertIsNotNone(known)
         self.check(known, 1)

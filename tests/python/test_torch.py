@@ -7,6 +7,7 @@ python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exi
 is no torch.
 """
 
+import contextlib
 import pathlib
 import sys
 import unittest
@@ -199,6 +200,41 @@ class Gradients(Case):
         self.check(of_heed)
         self.check(of_heed, draw(2, 4, 33, 50))
 
+    def test_means(self):
+        """With a scale of 0 torch's own gradients are NaN under a causal mask."""
+        q, k, v = (draw(2, 4, 9, 16).requires_grad_() for _ in range(3))
+        weights = torch.tril(torch.ones(9, 9, device=DEVICE)) / torch.arange(1, 10, device=DEVICE)[:, None]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            of_heed(q, k, v, is_causal=True, scale=0.0).sum().backward()
+        self.assertFalse(q.grad.any() or k.grad.any())
+        self.near(v.grad, weights.sum(0)[:, None].expand_as(v))
+
+    def test_rows_without_keys(self):
+        mask = draw_mask(9, 9)
+        mask[3] = False
+        for words in ({}, {"scale": 0.0}):
+            q, k, v = (draw(2, 4, 9, 16).requires_grad_() for _ in range(3))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                of_heed(q, k, v, mask, **words).sum().backward()
+            self.assertFalse(q.grad[:, :, 3].any())
+            self.assertTrue(all(x.grad.isfinite().all() for x in (q, k, v)))
+
+    def test_of_gradients(self):
+        tensors = [draw(2, 4, 9, 16) for _ in range(3)]
+        found = []
+        math = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
+        for function, backend in ((of_heed, contextlib.nullcontext()), (of_torch, math)):
+            own = [x.clone().requires_grad_() for x in tensors]
+            with warnings.catch_warnings(), backend:
+                warnings.simplefilter("ignore")
+                o = function(*own, is_causal=True)
+                first = torch.autograd.grad(o.square().sum(), own, create_graph=True)
+                found.append(torch.autograd.grad(sum(x.square().sum() for x in first), own))
+        for mine, wanted in zip(*found):
+            self.near(mine, wanted, 1e-4)
+
     def test_said_once(self):
         q = draw(1, 1, 3, 8).requires_grad_()
         with warnings.catch_warnings(record=True) as said:
@@ -254,6 +290,12 @@ class Operator(Case):
         wanted.square().sum().backward()
         for x, y in zip(tensors, copies):
             self.near(x.grad, y.grad, 1e-4)
+
+
+class Names(unittest.TestCase):
+    def test_they_are_of_one_module(self):
+        for name in (*heed.torch.__all__, "Enabled"):
+            self.assertEqual(getattr(heed.torch, name).__module__, "heed.torch")
 
 
 class Enable(Case):
@@ -500,9 +542,10 @@ class Mistakes(Case):
         for error, part, tensors, words in rows:
             with self.subTest(part=part), self.assertRaisesRegex(error, part):
                 of_heed(*tensors, **words)
-        of_heed(q, q, q, is_causal=True)  # which is known now, and is not taken for 1
-        with self.assertRaisesRegex(heed.ArgumentTypeError, "is_causal: int is no bool"):
-            of_heed(q, q, q, is_causal=1)
+        for word, kind in (("is_causal", "int"), ("enable_gqa", "float")):
+            of_heed(q, q, q, **{word: True})  # which is known now, and is not taken for 1
+            with self.assertRaisesRegex(heed.ArgumentTypeError, f"{word}: {kind} is no bool"):
+                of_heed(q, q, q, **{word: 1 if kind == "int" else 1.0})
         with self.assertRaises(TypeError):
             of_heed(q, q, q, None, 0.0, False, 0.5)
         with heed.torch.enable():

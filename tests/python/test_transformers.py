@@ -14,6 +14,7 @@ import pathlib
 import shutil
 import sys
 import unittest
+from unittest import mock
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 try:
@@ -26,6 +27,7 @@ except ImportError as missing:
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
 import heed.torch  # noqa: E402
+from heed import _attention  # noqa: E402
 import heed.transformers  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -129,6 +131,18 @@ class Decoders(Case):
                         one, two = mine.generate(x, **words), eager.generate(x, **words)
                         self.assertEqual(one.sequences.tolist(), two.sequences.tolist())
                         self.near(torch.stack(one.logits), torch.stack(two.logits))
+
+    def test_plans_of_a_generation(self):
+        """One for each length of a cache that grows; of a static one for the prompt and for all tokens."""
+        for name, static in (("llama", 2), ("gemma2", 4)):  # whose layers are of two kinds
+            _, mine = both(DECODERS[name])
+            x = tokens(3, 11)
+            for words, plans in (({}, range(64, 70)), ({"cache_implementation": "static"}, (static,))):
+                with mock.patch.dict(_attention._plans, clear=True), self.subTest(model=name, **words):
+                    _attention._calls.known.clear()
+                    mine.generate(x, attention_mask=torch.ones_like(x), max_new_tokens=64, do_sample=False,
+                                  pad_token_id=0, eos_token_id=None, disable_compile=True, **words)
+                    self.assertIn(len(_attention._plans), plans)
 
     def test_chunks_of_a_prompt(self):
         """Several queries after a cache: the mask begins at the bottom right."""
@@ -247,11 +261,7 @@ class Encoders(Case):
 
 
 class Mistakes(Case):
-    def test_training_is_refused(self):
-        _, mine = both(DECODERS["llama"])
-        x = tokens(1, 5)
-        with torch.enable_grad(), self.assertRaisesRegex(heed.UnsupportedError, "requires a gradient"):
-            mine(x)
+    def test_arguments(self):
         q = torch.randn(1, 2, 5, 8, device=DEVICE)
         with self.assertRaisesRegex(heed.UnsupportedError, "dropout: 0.1"):
             heed.transformers.attention_forward(None, q, q, q, None, dropout=0.1)

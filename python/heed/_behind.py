@@ -1,0 +1,348 @@
+"""heed behind torch.nn.functional.scaled_dot_product_attention, and the report of its calls."""
+
+from __future__ import annotations
+
+import functools
+from types import TracebackType
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Type
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from . import _report
+from ._errors import HeedError, LostError
+from ._gradient import is_wanted, of_torch
+from ._lock import Lock
+from ._report import Report
+from ._sdpa import calls, cast, is_broadcast, repeat, result_like, scaled_dot_product_attention
+
+
+class _Call(NamedTuple):
+    """A call as the report shows it."""
+
+    shapes: Tuple[Tuple[int, ...], ...]  # of query, key, value and, if there is one, attn_mask
+    dtype: str
+    device: str
+    is_causal: bool
+
+    def __str__(self) -> str:
+        names = ("query", "key", "value", "attn_mask")
+        words = [f"{name}={shape}" for name, shape in zip(names, self.shapes)]
+        words += [self.dtype, f"on {self.device}"]
+        return " ".join(words + ["is_causal=True"] * self.is_causal)
+
+
+_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def _reason(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor],
+    dropout_p: float,
+) -> Optional[str]:
+    """Why torch must compute the call; None: heed can try."""
+    given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
+    if any(x.is_nested for x in given):
+        return "a tensor is nested"
+    if dropout_p != 0:
+        return f"dropout_p is {dropout_p}, and heed has no dropout"
+    if is_wanted(*given):
+        return "a gradient is wanted, and heed has no backward pass"
+    kind = query.device.type
+    if kind not in ("cpu", "cuda"):
+        return f"heed has no kernels for device {kind}"
+    if query.dtype not in _DTYPES and not torch.is_autocast_enabled(kind):
+        return f"dtype {query.dtype} is not float32, float16 or bfloat16"
+    for x in given:
+        if x.dim() and 0 in x.shape:
+            return f"a tensor of shape {tuple(x.shape)} is empty"
+    return None
+
+
+def _overrides(x: Any) -> bool:
+    """Has a tensor an attention of its own, as nested ones do?"""
+    own = getattr(type(x), "__torch_function__", None)
+    return own is not None and own not in (
+        Tensor.__torch_function__,
+        torch._C._disabled_torch_function_impl,
+    )
+
+
+_count_modes = getattr(torch._C, "_len_torch_function_stack", None)
+
+
+def _modes_are_quiet() -> bool:
+    """Are the modes of torch functions that are active such as leave attention alone?"""
+    if _count_modes is None:
+        return not torch.overrides.has_torch_function(())
+    if _count_modes() == 0:
+        return True
+    modes_of: Callable[[], List[Any]] = torch.overrides._get_current_function_mode_stack
+    return all(type(mode).__name__ == "DeviceContext" for mode in modes_of())
+
+
+@torch.compiler.assume_constant_result
+def _note_compiled(call: str, reason: str) -> bool:
+    """Count a call that torch.compile meets, once for each time it compiles it."""
+    _report.fell_back(f"{call}, compiled", reason)
+    return True
+
+
+@torch.library.custom_op("heed::attention_or_torch", mutates_args=())
+def _either(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    enable_gqa: bool,
+) -> Tensor:
+    """heed's result or torch's, of a program that torch.compile made: which of both is known no
+    sooner than it runs, and its strides are those that were promised."""
+    words: Any = {"scale": scale, "enable_gqa": enable_gqa}
+    with torch.no_grad():
+        o = try_heed(query, key, value, mask, 0.0, causal, **words)
+        if o is None:
+            o = of_torch(query, key, value, mask, 0.0, causal, **words)
+        promised = _promise(o, query, key, value, enable_gqa)
+        return o if o.stride() == promised.stride() else promised.copy_(o)
+
+
+def _promise(o: Tensor, query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
+    """A tensor for the result that _either() returns for @o."""
+    dense = o.shape[:-1] != query.shape[:-1] or is_broadcast(query, key, value, enable_gqa)
+    return o.new_empty(o.shape) if dense else result_like(query, value, False)
+
+
+@_either.register_fake
+def _(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    enable_gqa: bool,
+) -> Tensor:
+    o = of_torch(query, key, value, mask, 0.0, causal, scale=scale, enable_gqa=enable_gqa)
+    return _promise(o, query, key, value, enable_gqa)
+
+
+@_either.register_vmap
+def _(
+    info: Any,
+    dims: Tuple[Optional[int], ...],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    *words: Any,
+) -> Tuple[Tensor, int]:
+    own = [(x, dim) for x, dim in zip((query, key, value, mask), dims)]
+    rank = max(x.dim() - (dim is not None) for x, dim in own if x is not None)
+    given: List[Optional[Tensor]] = []
+    for x, dim in own:
+        if x is not None:  # the mapped dimension first, and the others aligned at the last one
+            x = x.unsqueeze(0) if dim is None else x.movedim(dim, 0)
+            x = x.reshape(x.shape[0], *(1,) * (rank + 1 - x.dim()), *x.shape[1:])
+            x = x.expand(info.batch_size, *x.shape[1:])
+        given.append(x)
+    o: Tensor = _either(*given, *words)
+    return o, 0
+
+
+@functools.wraps(of_torch)
+def _instead(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor] = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: Optional[float] = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """torch.nn.functional.scaled_dot_product_attention, by heed where heed can."""
+    words: Any = {"scale": scale, "enable_gqa": enable_gqa}
+    if torch.compiler.is_compiling():
+        if type(attn_mask).__module__ == "torch.nn.attention.bias":
+            attn_mask = attn_mask._materialize(query.device)  # type: ignore[union-attr]
+        reason = _reason(query, key, value, attn_mask, dropout_p)
+        if reason is None:
+            tensors = cast(query, key, value, attn_mask)
+            o: Tensor = _either(*tensors, is_causal, scale, enable_gqa)
+            return o
+        _note_compiled(f"query={tuple(query.shape)} {query.dtype} on {query.device.type}", reason)
+        return of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    if _modes_are_quiet():
+        if repeat is not None and _enabled:
+            said = (dropout_p, is_causal, scale, enable_gqa)
+            again: Optional[Tensor] = repeat(
+                calls.known, said, query, key, value, None, attn_mask
+            )
+            if again is not None:
+                return again
+    elif not any(_overrides(x) for x in (query, key, value, attn_mask)):
+        found: Tensor = torch.overrides.handle_torch_function(
+            _instead, (query, key, value), query, key, value, attn_mask, dropout_p, is_causal, **words
+        )
+        return found
+    return _one_of_both(query, key, value, attn_mask, dropout_p, is_causal, **words)
+
+
+def _one_of_both(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor],
+    dropout_p: float,
+    is_causal: bool,
+    scale: Optional[float],
+    enable_gqa: bool,
+) -> Tensor:
+    """heed's result, or torch's with a line in the report."""
+    words: Any = {"scale": scale, "enable_gqa": enable_gqa}
+    tensors = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
+    if not _enabled or not all(isinstance(x, Tensor) for x in tensors):  # torch has the message
+        return of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    if type(attn_mask).__module__ == "torch.nn.attention.bias":  # it asks for this function again
+        again: Tensor = torch.overrides.handle_torch_function(
+            _instead, tensors, query, key, value, attn_mask, dropout_p, is_causal, **words
+        )
+        return again
+    o = try_heed(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    if o is None:
+        o = of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+    return o
+
+
+def try_heed(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor],
+    dropout_p: float,
+    is_causal: bool,
+    scale: Optional[float],
+    enable_gqa: bool,
+) -> Optional[Tensor]:
+    """heed's result, or None with a line in the report."""
+    tensors = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
+    own = [type(x).__name__ for x in tensors if _overrides(x)]
+    reason = f"{own[0]} is a tensor with an attention of its own" if own else None
+    try:
+        reason = reason or _reason(query, key, value, attn_mask, dropout_p)
+        if reason is None:
+            words: Any = {"scale": scale, "enable_gqa": enable_gqa}
+            return scaled_dot_product_attention(
+                query, key, value, attn_mask, dropout_p, is_causal, **words
+            )
+    except LostError:
+        raise
+    except HeedError as error:
+        reason = str(error)
+    _report.fell_back(
+        _Call(
+            tuple(() if own or x.is_nested else tuple(x.shape) for x in tensors),
+            str(query.dtype),
+            str(query.device),
+            bool(is_causal),
+        ),
+        reason,
+    )
+    return None
+
+
+class Enabled:
+    """That heed stands behind torch's attention, until it is left; made by enable()."""
+
+    def __init__(self) -> None:
+        self._open = True
+
+    def disable(self) -> None:
+        """Give torch its own back, unless another enable() is in force."""
+        if self._open:
+            self._open = False
+            _release()
+
+    def __enter__(self) -> "Enabled":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.disable()
+
+    def __repr__(self) -> str:
+        return f"<heed.torch.enable(), {'in force' if self._open else 'over'}>"
+
+
+_enabled = 0  # how many are in force
+_enabled_lock = Lock()
+
+
+def _release() -> None:
+    global _enabled
+    with _enabled_lock:
+        _enabled = max(_enabled - 1, 0)
+        if not _enabled and functional.scaled_dot_product_attention is _instead:
+            functional.scaled_dot_product_attention = of_torch
+
+
+def enable() -> Enabled:
+    """Put heed behind torch.nn.functional.scaled_dot_product_attention, whichever of its backends
+    torch would take, in the whole process.
+
+    >>> heed.torch.enable()             # from now on, or
+    >>> with heed.torch.enable():       # within
+    ...     o = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+    A call that heed cannot do goes to torch's own, and report() has it with the reason: dropout,
+    float64, a gradient, nested tensors, a device without kernels. Code that took the function from
+    its module before (from torch.nn.functional import scaled_dot_product_attention), and the fused
+    inference path of torch.nn.TransformerEncoderLayer, which does not call it, keep torch's own.
+    torch.compile sees heed in what it compiles afterwards. torch.jit.script takes torch's alone, so
+    call it before.
+
+    Returns:
+        an object with disable(), which is also a context manager that does so at its end.
+    """
+    global _enabled
+    with _enabled_lock:
+        _enabled += 1
+        functional.scaled_dot_product_attention = _instead
+    return Enabled()
+
+
+def disable() -> None:
+    """End every enable()."""
+    while _enabled:
+        _release()
+
+
+def report(*, clear: bool = False) -> Report:
+    """The calls of this process, each kind with its kernel, how often, and, where torch computed it
+    in heed's place, the reason. print() shows a table.
+
+    Args:
+        clear: whether to begin again at 0.
+
+    Returns:
+        a list of rows (calls, problem, kernel, reason), the most frequent one first. It has the
+        calls of heed.attention() and all that is made of it; those of heed.Plan are not counted.
+        A call that torch.compile left to torch, for what was known while it compiled, counts once
+        for each time that it was compiled; others count whenever the program runs. Beyond 1000
+        rows of either kind, further ones are counted together as "others".
+    """
+    found = _report.report()
+    if clear:
+        _report.clear()
+    return found

@@ -1,0 +1,340 @@
+"""scaled_dot_product_attention() by heed, with torch's signature and meaning: an operator of torch.
+
+An operator that is defined in Python takes 20 us to call: only calls that must be one's are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from . import _again, _gradient, _values
+from ._attention import attend, compute
+from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError
+from ._fields import Words
+from ._plan import Plan
+
+calls = _again.Calls(256)
+repeat = _again.module.again_plain if _again.module else None
+
+
+def is_broadcast(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> bool:
+    """Whether torch takes the long way, whose result is dense: for other than four dimensions, and
+    for keys that batch elements or, without enable_gqa, heads share."""
+    shown = 1 if enable_gqa else 2
+    return query.dim() != 4 or any(
+        x.dim() != 4 or x.shape[:shown] != query.shape[:shown] for x in (key, value)
+    )
+
+
+def _is_dense(query: Tensor, value: Tensor, dense: bool) -> bool:
+    return dense or query.shape[-1] != value.shape[-1] or query.stride(-1) != 1
+
+
+def result_like(query: Tensor, value: Tensor, dense: bool) -> Tensor:
+    """A tensor for O, with torch's own strides: dense, or in the order of query's dimensions."""
+    if _is_dense(query, value, dense):
+        return query.new_empty((*query.shape[:-1], value.shape[-1]))
+    return torch.empty_like(query)
+
+
+#: Names of heed.attention() in its messages, and those that they have here.
+_NAMES = {"q": "query", "k": "key", "v": "value", "bias": "attn_mask", "mask": "attn_mask"}
+_NAMED = re.compile(r"^(q|k|v|bias|mask)(?=:)|(?<=that of )[qk]\b|\bq(?= on )")
+
+
+def _renamed(error: HeedError) -> HeedError:
+    return type(error)(_NAMED.sub(lambda found: _NAMES[found[0]], str(error)))
+
+
+def _compute(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    dense: bool,
+    want_plan: bool = False,
+) -> Tuple[Tensor, Optional[Plan]]:
+    """O of four dimensions and, if it is wanted and there is one, the plan."""
+    o, fits = result_like(query, value, dense), query.shape[-1] == key.shape[-1]
+    if fits and key.shape[:-1] == value.shape[:-1] and not (o.numel() and key.shape[2]):
+        return o.zero_(), None  # heed has no empty problems
+    words = Words(
+        causal="top-left" if causal else False, scale=_values.scale("scale", scale), layout="bhsd"
+    )
+    shown = mask is not None and mask.dtype is torch.bool
+    given = (None, mask) if shown else (mask, None)
+    try:
+        if want_plan:
+            return o, compute(query, key, value, given, words, out=o)[2]
+        attend(query, key, value, given, words, out=o)
+    except HeedError as error:
+        raise _renamed(error) from None
+    return o, None
+
+
+@torch.library.custom_op("heed::scaled_dot_product_attention", mutates_args=())
+def _forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    dense: bool = False,
+) -> Tensor:
+    with torch.no_grad():
+        return _compute(query, key, value, mask, causal, scale, dense)[0]
+
+
+@_forward.register_fake
+def _(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    dense: bool = False,
+) -> Tensor:
+    return result_like(query, value, dense)
+
+
+def _by_torch(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    dense: bool = False,
+) -> Tensor:
+    kind = "mask" if mask is not None and mask.dtype is torch.bool else "bias"
+    words: Any = {kind: mask}
+    return _gradient.by_torch(query, key, value, causal=causal, scale=scale, **words)[0]
+
+
+_gradient.give(_forward, _by_torch)
+
+
+def _batched(x: Optional[Tensor], dim: Optional[int], size: int) -> Optional[Tensor]:
+    """A tensor with the dimension that vmap took in front, as part of its first one."""
+    if x is None:
+        return None
+    x = x.unsqueeze(0).expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
+    return x.flatten(0, 1)
+
+
+@_forward.register_vmap
+def _(
+    info: Any,
+    dims: Tuple[Optional[int], ...],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    causal: bool,
+    scale: Optional[float],
+    dense: bool = False,
+) -> Tuple[Tensor, int]:
+    size = info.batch_size
+    batch = query.shape[0 if dims[0] is None or dims[0] > 0 else 1]
+    if mask is not None:  # without its own batch it would be taken for one of all
+        rest = mask.dim() - (dims[3] is not None)
+        lead = mask if dims[3] is None else mask.movedim(dims[3], 0)
+        shape = (*(1,) * (4 - rest), *lead.shape[lead.dim() - rest :])
+        lead = lead.reshape(size if dims[3] is not None else 1, *shape)
+        mask = lead.expand(size, batch, *shape[1:]).flatten(0, 1)
+    q, k, v = (_batched(x, dim, size) for x, dim in zip((query, key, value), dims))
+    o = _forward(q, k, v, mask, causal, scale, dense)
+    return o.unflatten(0, (size, batch)), 0
+
+
+# Private functions of torch that tell of what an operator is for; without them every call is one.
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
+_transforms = getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None)
+
+
+def wants_operator(*tensors: Tensor) -> bool:
+    """Whether a call must be an operator's: for a gradient, a trace, vmap or a mode of dispatch.
+    An operator that is defined in Python takes 20 us to call."""
+    return (
+        _modes is None
+        or _transforms is None
+        or torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or _modes() > 0
+        or _transforms() is not None
+        or any(type(x) is not Tensor for x in tensors)
+        or _gradient.is_wanted(*tensors)
+    )
+
+
+def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: bool) -> None:
+    """Raise for arguments that torch refuses, or that are not heed's."""
+    query, _, _, _, mask = own
+    for name, x in zip(("query", "key", "value", "out", "attn_mask"), own):
+        if not isinstance(x, Tensor):
+            if x is not None or name in ("query", "key", "value"):
+                raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+        elif x.is_nested or x.layout is not torch.strided:
+            kind = "nested tensor" if x.is_nested else f"tensor of layout {x.layout}"
+            raise ArgumentTypeError(f"{name}: a {kind} has no strides; pass a strided one")
+    for name, word in (("is_causal", is_causal), ("enable_gqa", enable_gqa)):
+        if not isinstance(word, bool):
+            raise ArgumentTypeError(f"{name}: {type(word).__name__} is no bool; pass one")
+    if dropout_p != 0:
+        raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
+    if is_causal and mask is not None:
+        raise InvalidError("attn_mask: must be None where is_causal is True")
+    if enable_gqa and query.dim() == 2:
+        raise InvalidError("query: 2 dimensions, where enable_gqa needs 3 or more, one of heads")
+
+
+def _check_mask(mask: Tensor, query: Tensor) -> None:
+    if mask.dtype not in (torch.bool, torch.float32, query.dtype):
+        raise ArgumentTypeError(
+            f"attn_mask: dtype {mask.dtype} is not bool, float32 or that of query, {query.dtype}"
+        )
+
+
+def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
+    """(batch, heads, length, dim); @lead has the query's dimensions before heads. A
+    tensor with fewer of them is copied for the others, where strides cannot say so."""
+    if x.dim() == 4 and len(lead) < 2:
+        return x
+    if x.dim() < 2:
+        raise InvalidError(f"{name}: {x.dim()} dimensions, where there must be 2 or more")
+    while x.dim() < 4:
+        x = x.unsqueeze(0)
+    if len(lead) < 2 and x.dim() == 4:
+        return x
+    own = x.shape[:-3]
+    try:
+        x = x.expand(*lead, *x.shape[-3:])
+    except RuntimeError:
+        raise InvalidError(
+            f"{name}: its first dimensions are {tuple(own)}, those of query {tuple(lead)}"
+        ) from None
+    count = math.prod(lead)
+    try:
+        return x.view(count, *x.shape[-3:])
+    except RuntimeError:
+        if own != lead:
+            return x.reshape(count, *x.shape[-3:])
+        raise InvalidError(
+            f"{name}: its first dimensions cannot be taken as one without a copy; pass "
+            "tensor.contiguous()"
+        ) from None
+
+
+def _rows(mask: Tensor, keys: int) -> Tensor:
+    """The mask with the elements of a row as neighbours: a copy, if it is not so already."""
+    if mask.shape[-1] == 1 != keys:
+        mask = mask.expand(*mask.shape[:-1], keys)
+    return mask if mask.stride(-1) == 1 or mask.shape[-1] == 1 else mask.contiguous()
+
+
+def cast(
+    query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]
+) -> Tuple[Tensor, Tensor, Tensor, Optional[Tensor]]:
+    """The tensors in the type of autocast, where that is on for their device."""
+    kind = query.device.type
+    if kind == "meta" or not torch.is_autocast_enabled(kind) or query.dtype is torch.float64:
+        return query, key, value, mask
+    dtype = torch.get_autocast_dtype(kind)
+    if mask is not None and mask.dtype is not torch.bool:
+        mask = mask.to(dtype)
+    return query.to(dtype), key.to(dtype), value.to(dtype), mask
+
+
+def _learn(words: Tuple[Any, ...], arrays: Tuple[Any, ...], dense: bool, plan: Plan) -> None:
+    """Remember a call of torch's plain state that went well."""
+    query, _, value, _, mask = arrays
+    maker: Optional[_again.Maker] = (torch.empty_like, None, None)
+    if _is_dense(query, value, dense):
+        maker, _ = _again.makers_of(query, (*query.shape[:-1], value.shape[-1]), None)
+    name = "shown" if mask is not None and mask.dtype is torch.bool else "bias"
+    calls.learn(words, arrays, (name,), plan, maker, None, keep=plan)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor] = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: Optional[float] = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(scale * query key^T + attn_mask) value, as torch.nn.functional has it.
+
+    Args:
+        query: (batch, ..., heads, queries, dim) or fewer dimensions; float32, float16, bfloat16.
+        key, value: the same of keys; their heads divide the query's, with enable_gqa.
+        attn_mask: broadcasts to (batch, heads, queries, keys): bool, True for keys that take part,
+            or numbers that are added, float32 or of query's type.
+        dropout_p: 0; heed has no dropout.
+        is_causal: query i sees keys j <= i (top left), and no attn_mask may be given.
+        scale: None: 1 / sqrt(dim). 0: all keys that are seen weigh the same.
+        enable_gqa: groups of query heads may share a head of key and value.
+
+    Copied are a mask whose rows are not whole in memory (one of a single column, a transposed one),
+    of more than four dimensions a key, value or mask with fewer batch elements than query, and under
+    vmap a tensor without the mapped dimension; nothing else is.
+
+    Returns:
+        (batch, ..., heads, queries, dim of value), with torch's strides: in memory its dimensions
+        have the order of query's where there are four, value's dim is query's, and no keys are
+        broadcast; else it is dense. A row that sees no key is 0. Gradients are torch's: they are
+        computed from query, key and value by torch's own operations.
+
+    Raises:
+        InvalidError, ArgumentTypeError: as heed.attention(), for what torch refuses too.
+        UnsupportedError: dropout_p is not 0; a gradient of torch.func is wanted (grad, jvp).
+    """
+    if repeat is not None and not torch.compiler.is_compiling():
+        said = (dropout_p, is_causal, scale, enable_gqa)
+        again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
+        if again is not None:
+            return again
+    own = (query, key, value, None, attn_mask)
+    _check(own, dropout_p, is_causal, enable_gqa)
+    _gradient.refuse_transforms(query, key, value, attn_mask)
+    lead = query.shape[:-3]
+    dense = is_broadcast(query, key, value, enable_gqa)
+    query, key, value, attn_mask = cast(query, key, value, attn_mask)
+    q, k, v = _dims4("query", query, lead), _dims4("key", key, lead), _dims4("value", value, lead)
+    batch, heads = q.shape[0], q.shape[1]
+    if not enable_gqa and k.shape[1] not in (1, heads):
+        raise InvalidError(
+            f"key: it has {k.shape[1]} heads, query {heads}; groups of heads need enable_gqa=True"
+        )
+    if k.shape[0] == 1 != batch:
+        k = k.expand(batch, -1, -1, -1)
+    if v.shape[0] == 1 != batch:
+        v = v.expand(batch, -1, -1, -1)
+    mask = attn_mask
+    if mask is not None:
+        _check_mask(mask, query)
+        mask = _rows(_dims4("attn_mask", mask, lead), k.shape[2])
+    given = (q, k, v) if mask is None else (q, k, v, mask)
+    o: Tensor
+    if wants_operator(*given):
+        o = _forward(q, k, v, mask, is_causal, scale, dense)
+    else:
+        learns = _again.knows(Tensor) and all(
+            x is None or x.data_ptr() == y.data_ptr() for x, y in zip((q, k, v, None, mask), own)
+        )  # and not what was copied, or made by autocast
+        o, plan = _compute(q, k, v, mask, is_causal, scale, dense, want_plan=learns)
+        if plan is not None:
+            _learn((dropout_p, is_causal, scale, enable_gqa), own, dense, plan)
+    return o if len(lead) == 1 else o.view(*query.shape[:-2], *o.shape[-2:])
