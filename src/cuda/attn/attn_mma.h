@@ -48,7 +48,9 @@ static inline bool heed_mma_shares(const heed_problem *problem, const int *v)
 /* Products of tensor cores for one of float32, of tf32; 0 for elements of 16 bits. */
 static inline int heed_mma_products(const heed_problem *problem)
 {
-    return problem->type == HEED_F32 ? 3 : 0;
+    if (problem->type != HEED_F32)
+        return 0;
+    return problem->products == HEED_PRODUCTS_TF32 ? 1 : 3;
 }
 
 /* The rows of a warp. */

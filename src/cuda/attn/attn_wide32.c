@@ -21,8 +21,7 @@
 #define SLICE 256 /* and columns of V, at most, that are worked on at once */
 #define STAGES 2
 #define STATS 3     /* words of a row */
-#define PRODUCTS 3  /* of 16-bit operands, that one of float32 takes, */
-#define HALF_RATE 2 /* each at half their rate */
+#define HALF_RATE 2 /* products of tf32 have half the rate of those of 16 bits */
 
 /* The knobs, in the order in which a config has them. */
 enum {
@@ -38,6 +37,12 @@ static void config_at(int index, heed_config *config)
 {
     config->value[TILE_KEYS] = tile_values[index / HEED_PAIR_SPLIT_VALUES];
     config->value[SPLITS] = heed_pair_splits[index % HEED_PAIR_SPLIT_VALUES];
+}
+
+/* Products of tf32 for one of float32. */
+static int products_of(const heed_problem *problem)
+{
+    return problem->products == HEED_PRODUCTS_TF32 ? 1 : 3;
 }
 
 /* As wide32/sizes.cuh counts it. */
@@ -122,7 +127,7 @@ static double block_clocks(const heed_problem *problem, const heed_gpu *gpu, con
     double qk = PANEL * (double)heed_div_up(problem->dim_qk, PANEL);
     double dim_v = SLICE * (double)heed_div_up(problem->dim_v, SLICE);
     double keys = v[TILE_KEYS], passes = ceil(keys / PASS);
-    double products = 2.0 * PRODUCTS * HALF_RATE * ROWS * keys * (qk + dim_v) /
+    double products = 2.0 * products_of(problem) * HALF_RATE * ROWS * keys * (qk + dim_v) /
                       (costs->matrix_share * heed_gpu_get_rates(gpu->arch).matrix);
     double loads = 4 * (keys * (qk + dim_v) + passes * ROWS * qk) / costs->l2_bytes;
     return (products > loads ? products : loads) + costs->tile + costs->key * keys;
@@ -154,7 +159,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
                          const heed_machine *machine, const heed_config *config,
                          heed_cuda_facts *result)
 {
-    const heed_define defines[] = { { "HEED_PRODUCTS", PRODUCTS },
+    const heed_define defines[] = { { "HEED_PRODUCTS", products_of(problem) },
                                     { "HEED_TILE_KEYS", config->value[TILE_KEYS] } };
     (void)kernel;
     (void)machine;
