@@ -116,29 +116,36 @@ static void multiply_f32(thread *lanes, half_fn *value)
 }
 
 #define TF32_K 8
-#define TF32_BITS 0xffffe000u /* of a float32; the others are ignored */
-#define SUM_BITS 24           /* behind the first one of the largest number that is added */
+#define TF32_BITS 0xffffe000u                 /* of a float32; the others are ignored */
+#define EXPONENT UINT64_C(0x7ff0000000000000) /* of a double */
+#define SUM_UNIT 0x1p-24 /* of the power of two in the largest number that is added */
 
-/* The float32 beside @x, or @x itself, on the side of zero: sums of tensor cores are cut off. */
+/* The float32 beside @x, or @x itself, on the side of zero. */
 static float cut_off(double x)
 {
     float nearest = (float)x;
     return fabs((double)nearest) > fabs(x) ? nextafterf(nearest, 0.0f) : nearest;
 }
 
-/* The sum of a dot product and what it is added to, as those of compute capability 8.0 make it: all
- * terms are cut off at the same place first. */
+/* The sum of a dot product and what it is added to, as tensor cores of compute capability 8.0 make
+ * it: all terms are cut off at the same place, and so is the sum. */
 static float cut_off_sum(const double terms[TF32_K + 1])
 {
-    double most = 0, sum = 0;
-    int exponent;
+    double most = 0, plain = 0, sum = 0, unit;
+    uint64_t bits;
+    for (int k = 0; k <= TF32_K; k++) {
+        most = fabs(terms[k]) > most ? fabs(terms[k]) : most;
+        plain += terms[k];
+    }
+    if (most == 0 || !isfinite(plain))
+        return (float)plain;
+    memcpy(&bits, &most, sizeof bits);
+    bits &= EXPONENT;
+    memcpy(&unit, &bits, sizeof unit);
+    unit *= SUM_UNIT;
     for (int k = 0; k <= TF32_K; k++)
-        most = fmax(most, fabs(terms[k]));
-    frexp(most, &exponent);
-    const double unit = ldexp(1, exponent - 1 - SUM_BITS);
-    for (int k = 0; k <= TF32_K; k++)
-        sum += isfinite(terms[k]) ? trunc(terms[k] / unit) * unit : terms[k];
-    return cut_off(sum);
+        sum += (double)(int64_t)(terms[k] * (1 / unit));
+    return cut_off(sum * unit);
 }
 
 static void multiply_tf32(thread *lanes)
