@@ -258,8 +258,8 @@ static void test_export(void **state)
 /* Of each kind of kernel: the plain one for float32, that of warps for an older GPU. */
 static void test_kernels(void **state)
 {
-    static const char *const naive[] = { "fwd_any_sm80_naive", "k.to(torch.float32)",
-                                         "torch::kFloat32", NULL };
+    static const char *const single[] = { "fwd_f32_sm80_wide", "k.to(torch.float32)",
+                                          "torch::kFloat32", NULL };
     static const char *const tf32[] = { "f32 products=tf32.",      "of operands rounded to TF32",
                                         "k.to(torch.float32)",     "torch::kFloat32",
                                         "name=\"heed_1_97_tf32\"", NULL };
@@ -273,7 +273,7 @@ static void test_kernels(void **state)
         "'--kernel fwd_16bit_sm90_wgmma'; do heed suite export kernelbench "
         "suite/KernelBench/level1/97_Plain.py --form kernel $words || exit 1; done",
         0);
-    check_solution(state, "level_1_problem_97_heed_kernel_f32.py", naive);
+    check_solution(state, "level_1_problem_97_heed_kernel_f32.py", single);
     check_solution(state, "level_1_problem_97_heed_kernel_tf32.py", tf32);
     check_solution(state, "level_1_problem_97_heed_kernel_bf16.py", mma);
     check_solution(state, "level_1_problem_97_heed_kernel_f16.py", wgmma);

@@ -37,10 +37,11 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     return HEED_OK;
 }
 
-static bool is_aligned(const void *data, const heed_strides *strides)
+static bool is_aligned(const void *data, const heed_strides *strides, heed_type type)
 {
-    return (uintptr_t)data % 16 == 0 && strides->batch % 8 == 0 && strides->seq % 8 == 0 &&
-           strides->head % 8 == 0;
+    const int64_t unit = 16 / (int64_t)heed_type_size(type); /* elements */
+    return (uintptr_t)data % 16 == 0 && strides->batch % unit == 0 && strides->seq % unit == 0 &&
+           strides->head % unit == 0;
 }
 
 static const void *address_of(const heed_cuda_operand *operand, const heed_buffers *buffers)
@@ -344,9 +345,10 @@ static heed_status run(void *data, const heed_buffers *buffers)
 {
     emulated *it = data;
     const heed_problem *p = &it->problem;
-    bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
-                   (p->shared || is_aligned(buffers->v, &p->v)) && is_aligned(buffers->o, &p->o) &&
-                   has_pairs(it->config, p, buffers);
+    bool aligned = is_aligned(buffers->q, &p->q, p->type) &&
+                   is_aligned(buffers->k, &p->k, p->type) &&
+                   (p->shared || is_aligned(buffers->v, &p->v, p->type)) &&
+                   is_aligned(buffers->o, &p->o, p->type) && has_pairs(it->config, p, buffers);
     const emulated_config *config = it->config;
     const emulated_kernel *kernel = !aligned                           ? config->unaligned
                                     : p->scale < 0 && config->negative ? config->negative
@@ -357,6 +359,14 @@ static heed_status run(void *data, const heed_buffers *buffers)
     heed_status status = run_kernel(it, kernel, buffers);
     it->splits = splits;
     return status;
+}
+
+unsigned emulated_splits(const emulated_kernel *kernel, unsigned splits, int64_t keys)
+{
+    int64_t least = kernel->keys > 0 ? heed_div_up(keys, kernel->keys) : 1;
+    if (!kernel->combine)
+        return 1;
+    return splits > least ? splits : (unsigned)least;
 }
 
 lab_subject emulated_subject(emulated *it)

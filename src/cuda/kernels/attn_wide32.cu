@@ -6,7 +6,7 @@
  * rows do not fit the registers of a block, but the scores of a tile fit its shared memory. So a
  * block does one thing after another, as products of matrices are done: the scores of the tile,
  * panels of 32 columns of Q and K at a time (wide32/products.cuh); the softmax, a row by a warp
- * (wide32/weights.cuh); the sums of values, 256 columns at a time. What a step works on comes while
+ * (wide32/weights.cuh); the sums of values, 256 columns at a time. The data of a step come while
  * the one before is at work (wide32/load.cuh).
  *
  * Compile-time parameters, beside mask (HEED_MASKED) and head dims (HEED_DIM_QK, HEED_DIM_V):

@@ -109,6 +109,8 @@ static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
     char name[HEED_NAME_SIZE];
     const heed_cuda_code *code = kernel->code;
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    if (!(kernel->types & 1u << problem.type))
+        return;
     heed_config_at(kernel->algorithm, 0, &config);
     const heed_cuda_cut cut = code->cut(&problem, &config);
     if (!cut.launch.aligned)

@@ -170,7 +170,7 @@ static bool check(const scene *s, const emulated *it, const values *of, const sh
 static bool try_values(const emulated_config *config, const values *of, const shape *sizes)
 {
     const emulated_kernel *kernel = config->aligned;
-    emulated it = { .config = config, .splits = kernel->combine ? sizes->splits : 1 };
+    emulated it = { .config = config };
     const lab_subject subject = emulated_subject(&it);
     char spec[96];
     scene s;
@@ -178,6 +178,7 @@ static bool try_values(const emulated_config *config, const values *of, const sh
     snprintf(spec, sizeof spec, "%s d%d/%d %s %s", sizes->sizes, kernel->dim_qk, kernel->dim_v,
              heed_type_name(kernel->type), kernel->masked ? "causal=br" : "");
     assert_int_equal(heed_problem_parse(&s.problem, spec), HEED_OK);
+    it.splits = emulated_splits(kernel, sizes->splits, s.problem.seq_k);
     s.problem.scale = of->scale;
     assert_int_equal(heed_problem_normalize(&s.problem, &s.problem), HEED_OK);
     s.lse = test_calloc((size_t)(s.problem.heads_q * s.problem.seq_q), sizeof *s.lse);

@@ -234,14 +234,6 @@ static uint32_t gates_of(const way *how, size_t number)
     return gates;
 }
 
-/* Blocks that share the keys: more than the shape says, if a block cannot have so many keys. */
-static unsigned splits_of(const emulated_kernel *kernel, const shape *s, int64_t keys)
-{
-    int64_t splits = kernel->combine ? s->splits : 1;
-    int64_t least = kernel->keys > 0 ? heed_div_up(keys, kernel->keys) : 1;
-    return (unsigned)(splits > least ? splits : least);
-}
-
 /* One kernel on one shape, with some or all kinds of inputs, up to the first failure. */
 static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
@@ -260,7 +252,7 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
         out->report.outcome = LAB_FAIL;
         return;
     }
-    subject_data.splits = splits_of(config->aligned, s, problem.seq_k);
+    subject_data.splits = emulated_splits(config->aligned, s->splits, problem.seq_k);
     if ((how->name_has && !strstr(config->aligned->name, how->name_has)) ||
         !how->takes(config->aligned, index / SHAPES, index % SHAPES)) {
         out->report.outcome = LAB_PASS;

@@ -29,7 +29,7 @@
 static double error_of(const emulated_config *config, float value)
 {
     const emulated_kernel *kernel = config->aligned;
-    emulated it = { .config = config, .splits = 1 };
+    emulated it = { .config = config, .splits = emulated_splits(kernel, 1, KEYS) };
     const lab_subject subject = emulated_subject(&it);
     heed_problem problem;
     lab_needs needs;

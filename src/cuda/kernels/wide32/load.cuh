@@ -1,5 +1,5 @@
 /*
- * wide32/load.cuh - what the steps of attn_wide32.cu work on comes into shared memory a step before
+ * wide32/load.cuh - copies to shared memory for attn_wide32.cu, each a step ahead of its use
  */
 #ifndef HEED_WIDE32_LOAD_CUH
 #define HEED_WIDE32_LOAD_CUH

@@ -32,7 +32,7 @@
 #define SLICES ((HEED_DIM_V + SLICE - 1) / SLICE)
 #define PART_KEYS 32
 
-/* What comes at once: a panel of Q and of K, or a part of a slice of V. */
+/* A stage has a panel of Q and of K, or a part of a slice of V. */
 #define SCORE_BYTES ((BLOCK_ROWS + PASS_KEYS) * PANEL_ROW)
 #define VALUE_BYTES (PART_KEYS * SLICE * 4)
 #define STAGE_BYTES (SCORE_BYTES > VALUE_BYTES ? SCORE_BYTES : VALUE_BYTES)
