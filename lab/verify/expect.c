@@ -11,6 +11,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/common.h"
 #include "lab/verify/logit.h"
 #include "lab/verify/reference.h"
 #include "lab/verify/rounding.h"
@@ -132,6 +133,7 @@ typedef struct row_sums {
     double logits;   /* of p (1 + r^2)^(1/2): keys that are alike err alike */
     double heaviest; /* largest p */
     double flushed;  /* of what is lost if numbers that are not normal in float32 become 0 */
+    double common;   /* the square of the effect of what all logits have in common */
     int64_t seen;    /* keys */
     double moved;    /* of |v - o| times what decisions in doubt change of p; */
     double more;     /* and of what they add to it, */
@@ -291,9 +293,11 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
     double least = negligible(problem, weights, keys);
     row_sums sums = { 0 };
     lab_logits logits;
+    lab_common common;
 
     lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
+    lab_common_begin(&common, problem, query);
     sums.tie.top.value = INFINITY;
     if (isfinite(lse))
         sums.tie = top_of(&logits, &reads, query, weights);
@@ -308,7 +312,7 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
         if (!seen && doubt.count == 0 && !doubt.open)
             continue;
         lab_reads_load(&reads, LAB_K, j, key);
-        lab_number t = product_of(problem, query, key);
+        lab_number product = product_of(problem, query, key), t = product;
         key_facts it = { row, j, t.value, weights[j], value };
         if (seen && logits.changes)
             t = lab_logits_change(&logits, row, j, t, false, &doubt);
@@ -322,7 +326,11 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
             join_tie(&sums.tie, t, &it, o, problem->dim_v);
         if (!light)
             add_key(&sums, t, tied, &it, o, problem->dim_v);
+        if (!light && !tied)
+            lab_common_add(&common, key, value, weights[j],
+                           product.error > 0 ? t.error / product.error : 1, o);
     }
+    sums.common = lab_common_square(&common);
     return sums;
 }
 
@@ -382,7 +390,7 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
              sqrt(element * (norm + sums.weighted) +
                   single * (lab_rounding_square(problem) * (roundings * norm + absolute) +
                             lab_rounding_of_operands(problem, sums.weighted, norm) + sums.shifted +
-                            common_square(scratch, lse) * norm) +
+                            sums.common + common_square(scratch, lse) * norm) +
                   tiny + square(sums.flushed)),
         .lse = MODEL_MARGIN *
                sqrt(single * (square(lse) + square(highest) + adding + square(sums.logits))),

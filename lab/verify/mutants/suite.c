@@ -37,6 +37,7 @@ static const char *const scenes[] = {
     "b1 h1 s2/600 d128 f16 acc=f16",
     "b2 h2 s17/33 d24 f32 products=tf32",
     "b1 h1 s2/600 d128/72 f32 products=tf32",
+    "b1 h1 s4/600 d3/7 f32 products=bf16x3 scale=0.500980377",
     "b1 h1 s30 d3/1 f32 causal products=tf32 scale=-2",
     "b1 h4/2 s40 d16/5 f32 causal=br products=tf32 alibi softcap=3",
     "b2 h1 s12/130 d40 f32 products=bf16x3",

@@ -341,7 +341,7 @@ static void test_mutants_are_killed_in_a_mirror(void **state)
 }
 
 /* Every control on every problem, with one kind of values in turn. */
-#define SCENES 28
+#define SCENES 29
 #define INPUTS 20
 
 static void verify_control(void *data, size_t index, lab_trace *trace, void *result)
