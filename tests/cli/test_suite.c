@@ -255,10 +255,10 @@ static void test_export(void **state)
     check_solution(state, "made/here/level_3_problem_43_heed_library_f16.py", library);
 }
 
-/* Of each kind of kernel: the plain one for float32, that of warps for an older GPU. */
+/* Of each kind of kernel: that of warps for float32, and for an older GPU. */
 static void test_kernels(void **state)
 {
-    static const char *const single[] = { "fwd_f32_sm80_wide", "k.to(torch.float32)",
+    static const char *const single[] = { "fwd_f32_sm80_mma", "k.to(torch.float32)",
                                           "torch::kFloat32", NULL };
     static const char *const tf32[] = { "f32 products=tf32.",      "of operands rounded to TF32",
                                         "k.to(torch.float32)",     "torch::kFloat32",
