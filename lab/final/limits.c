@@ -55,7 +55,7 @@ bool lab_final_limit_of(lab_final_limit *limit, const lab_final_place *place, co
     limit->binds = lab_roof_name(place->cold ? floor.cold_binds : floor.hot_binds);
     limit->flops = work.flops;
     limit->bytes = work.bytes;
-    limit->matrix = ceilings.matrix[problem.type];
+    limit->matrix = lab_roofline_matrix(&problem, &ceilings);
     limit->memory = ceilings.memory;
     return limit->seconds > 0;
 }

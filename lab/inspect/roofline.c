@@ -66,6 +66,23 @@ static lab_roof longest(const lab_floor *floor, lab_roof without)
     return binds;
 }
 
+/* What a product of float32 takes of the rate of 16 bits: products of TF32 have half of it. */
+#define FULL_SHARE (1.0 / 6)
+#define TF32_SHARE (1.0 / 2)
+#define BF16X3_SHARE (1.0 / 3)
+
+double lab_roofline_matrix(const heed_problem *problem, const lab_ceilings *ceilings)
+{
+    static const double shares[HEED_PRODUCTS_COUNT] = { [HEED_PRODUCTS_FULL] = FULL_SHARE,
+                                                        [HEED_PRODUCTS_TF32] = TF32_SHARE,
+                                                        [HEED_PRODUCTS_BF16X3] = BF16X3_SHARE };
+    const double own = ceilings->matrix[problem->type];
+    if (problem->type != HEED_F32 || own == 0)
+        return own;
+    const double made = shares[problem->products] * ceilings->matrix[HEED_BF16];
+    return own > made ? own : made;
+}
+
 lab_floor lab_roofline_floor(const heed_problem *problem, const lab_ceilings *ceilings)
 {
     const lab_work work = lab_roofline_work(problem);
@@ -76,8 +93,8 @@ lab_floor lab_roofline_floor_of(const heed_problem *problem, const lab_work *wor
                                 const lab_ceilings *ceilings)
 {
     bool fits = heed_problem_bytes(problem) <= ceilings->cache_bytes && ceilings->cache > 0;
-    lab_floor floor = { .units = { [LAB_ROOF_MATRIX] = seconds_of(work->flops,
-                                                                  ceilings->matrix[problem->type]),
+    lab_floor floor = { .units = { [LAB_ROOF_MATRIX] = seconds_of(
+                                       work->flops, lab_roofline_matrix(problem, ceilings)),
                                    [LAB_ROOF_EXP] = seconds_of(work->pairs, ceilings->exp),
                                    [LAB_ROOF_FMA] = seconds_of(work->pairs, ceilings->fma),
                                    [LAB_ROOF_MEMORY] = seconds_of(work->bytes, ceilings->memory),

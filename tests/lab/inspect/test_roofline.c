@@ -86,9 +86,22 @@ static void test_floors_by_hand(void **state)
     lab_floor masked = floor_of("b1 h1 s64 d16 f16 causal", &round_figures);
     assert_true(near(masked.units[LAB_ROOF_EXP], 64 * 65 / 2 / 1e9));
 
-    /* another type has another rate; heads that share keys read them once */
-    lab_floor single = floor_of("b1 h1 s64 d16 f32", &round_figures);
-    assert_true(near(single.units[LAB_ROOF_MATRIX], 4.0 * 4096 * 16 / 1e11));
+    /* float32 is made of six products of 16 bits, as far as time goes, or of what is permitted,
+     * if that is faster than its own; heads that share keys read them once */
+    static const struct {
+        const char *spec;
+        double rate;
+    } singles[] = { { "b1 h1 s64 d16 f32", 1e12 / 6 },
+                    { "b1 h1 s64 d16 f32 products=tf32", 1e12 / 2 },
+                    { "b1 h1 s64 d16 f32 products=bf16x3", 1e12 / 3 } };
+    for (size_t i = 0; i < sizeof singles / sizeof *singles; i++) {
+        lab_floor single = floor_of(singles[i].spec, &round_figures);
+        assert_true(near(single.units[LAB_ROOF_MATRIX], 4.0 * 4096 * 16 / singles[i].rate));
+    }
+    lab_ceilings own = round_figures;
+    own.matrix[HEED_F32] = 9e11;
+    assert_true(
+        near(floor_of("b1 h1 s64 d16 f32", &own).units[LAB_ROOF_MATRIX], 4.0 * 4096 * 16 / 9e11));
     lab_floor shared = floor_of("b1 h4/1 s1/1000 d16 f16", &round_figures);
     assert_true(near(shared.units[LAB_ROOF_MEMORY], (2 * 1000 * 16 + 2 * 4 * 16) * 2 / 1e9));
     assert_true(near(shared.units[LAB_ROOF_EXP], 4 * 1000 / 1e9));
