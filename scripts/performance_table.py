@@ -49,6 +49,7 @@ KINDS = {
                "visible"}),
     "serving": ("Sequences and caches, on ", "serving.txt",
                 {"lengths", "paged", "varlen", "append", "shared", "prefix", "invariant"}),
+    "f32": ("Float32, on ", "f32.txt", {"f32"}),
 }
 
 

@@ -109,10 +109,13 @@ def test_table(folder):
     write(folder, "2026-01-04", "serving.json", "12:00:00",
           row("b16 h32/8 s1/4096 d128 bf16 lengths paged=16", 1e-5, match("y", 2e-5, 2.0)),
           row("b8 h32/8 s4/4096 d128 bf16", 1e-5, match("y", 8e-5, 8.0)))
+    write(folder, "2026-01-04", "single.json", "12:00:00", row("b1 h8 s9 d64 f32", 1e-5, match("y", 2e-5, 2.0)))
     assert run(folder).returncode == 0
     whole = page.read_text()
     served = whole.partition(performance_table.KINDS["serving"][0])[2]
+    served, _, single = served.partition(performance_table.KINDS["f32"][0])
     assert "2026-01-04)" in served and "| geometric mean |  | 4.00x |" in served and served.count("| b") == 2
+    assert "| geometric mean |  | 2.00x |" in single and single.count("| b") == 1
     assert words.partition(performance_table.END)[0].strip() in whole and P2 not in whole
     assert "over all 1 rows of it" in readme.read_text()
     readme.write_text("no markers")
