@@ -9,7 +9,7 @@
 /* Every head dim that kernels pad to, with the mask, which is the longer code; the largest of each
  * class without it as well. Then samples of the other types, of head dims that need padding, and of
  * unequal ones; and of what changes logits, hides keys and adds sinks. */
-#define CONFIG_SPECS 28
+#define CONFIG_SPECS 33
 extern const char *const config_specs[CONFIG_SPECS];
 
 /* Architectures, as 10 * major + minor. */

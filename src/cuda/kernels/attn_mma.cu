@@ -9,6 +9,9 @@
  * their parts, or heed_combine does. Here is how a block walks through its tiles; mma/pipeline.cuh
  * loads them ahead, and the rest of mma/ has the work on a tile.
  *
+ * Elements of float32 are split for the tensor cores' tf32, and a product is several of them: see
+ * mma/single.cuh. All that follows counts their rows in units of 16 bits, two for an element.
+ *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether addresses may be no multiples of 16 (HEED_UNALIGNED):
  *
@@ -29,6 +32,8 @@
  *     HEED_SHARED_V       1: V is the first columns of K, and is not loaded
  *     HEED_ACC16          1: products are summed in float16, those with V within a tile; needs
  *                         HEED_STEP_ORDER 1
+ *     HEED_PRODUCTS       of tf32, for one of float32: 3, or 1, whose operands are rounded to it;
+ *                         0: elements have 16 bits. Other than 0 it needs HEED_STEP_ORDER 1
  *
  * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *

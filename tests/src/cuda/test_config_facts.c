@@ -68,6 +68,30 @@ static void test_half_precision_is_for_those_who_ask(void **state)
     }
 }
 
+/* float32 goes to tensor cores, few queries too. */
+static void test_float32_is_for_tensor_cores(void **state)
+{
+    static const char *const specs[] = {
+        "b1 h1 s16 d64 f32",           "b1 h8 s512 d64 f32",       "b1 h32/8 s1/4096 d128 f32",
+        "b1 h8 s77 d40 f32 causal",    "b64 h16/2 s1/512 d80 f32", "b1 h2 s40 d16 f32",
+        "b2 h4 s1024 d128 f32 causal", "b4 h16 s4096 d256 f32",    "b1 h8 s3/65536 d128 f32",
+        "b1 h4 s300 d96/8 f32 alibi"
+    };
+    for (size_t i = 0; i < CONFIG_ARCHS * sizeof specs / sizeof *specs; i++) {
+        const char *spec = specs[i / CONFIG_ARCHS];
+        int arch = config_archs[i % CONFIG_ARCHS];
+        heed_problem problem;
+        heed_cuda_facts mma, naive;
+        assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+        assert_int_equal(heed_cuda_facts_find("fwd_f32_sm80_mma", &problem, arch, &mma), HEED_OK);
+        assert_int_equal(heed_cuda_facts_find("fwd_any_sm80_naive", &problem, arch, &naive),
+                         HEED_OK);
+        if (mma.seconds >= naive.seconds)
+            fail_msg("%s on sm_%d: %s %g s, the plain kernel %g", spec, arch, mma.name, mma.seconds,
+                     naive.seconds);
+    }
+}
+
 /* Code for sm_90a runs on no other device. */
 static void test_hopper_alone(void **state)
 {
@@ -143,6 +167,7 @@ int main(void)
     setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_no_CUDA_kernel_has_no_facts),
+        cmocka_unit_test(test_float32_is_for_tensor_cores),
         cmocka_unit_test(test_hopper_alone),
         cmocka_unit_test(test_caps),
         cmocka_unit_test(test_half_precision_is_for_those_who_ask),

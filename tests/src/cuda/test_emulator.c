@@ -267,6 +267,64 @@ static void test_mma(void **state)
     }
 }
 
+/* d += a b for 16x8 times 8x8 of tf32. */
+typedef struct single_product {
+    float a[16][8], b[8][8], d[16][8], number, rounded;
+} single_product;
+
+static void multiply_single(const void *args)
+{
+    single_product *const *p = args;
+    single_product *it = *p;
+    u32 g = ptx_lane() / 4, t = ptx_lane() % 4;
+    u32 a[4], b[2];
+    float d[4];
+    for (u32 i = 0; i < 4; i++)
+        a[i] = ptx_as_u32(it->a[g + i % 2 * 8][t + i / 2 * 4]);
+    for (u32 i = 0; i < 2; i++)
+        b[i] = ptx_as_u32(it->b[t + i * 4][g]);
+    for (u32 i = 0; i < 4; i++)
+        d[i] = it->d[g + i / 2 * 8][2 * t + i % 2];
+    ptx_mma_tf32(d, a, b);
+    for (u32 i = 0; i < 4; i++)
+        it->d[g + i / 2 * 8][2 * t + i % 2] = d[i];
+    it->rounded = ptx_as_f32(ptx_f32_to_tf32(it->number));
+}
+
+/* Sums that are no float32 are cut off, on either side of zero; so are operands that are no tf32,
+ * which cvt rounds. */
+static void test_mma_tf32(void **state)
+{
+    single_product p = { .number = 1 + 0x1.8p-11f };
+    single_product *args = &p;
+    double expected[16][8];
+    for (int i = 0; i < 16 * 8; i++) {
+        p.a[i / 8][i % 8] = (float)(i * 37 % 101 - 50) / 64;
+        p.d[i / 8][i % 8] = (float)(i - 60);
+    }
+    for (int i = 0; i < 8 * 8; i++)
+        p.b[i / 8][i % 8] = (float)(i * 53 % 97 - 48) / 64;
+    for (int i = 0; i < 8; i++) { /* the last row, times one or minus one */
+        p.b[0][i] = i % 2 ? -1 : 1;
+        p.a[15][i] = i == 0 ? p.number : 0;
+        p.d[15][i] = p.b[0][i] * 0x1.cp-24f;
+    }
+    for (int i = 0; i < 15; i++)
+        for (int j = 0; j < 8; j++) {
+            expected[i][j] = (double)p.d[i][j];
+            for (int k = 0; k < 8; k++)
+                expected[i][j] += (double)p.a[i][k] * (double)p.b[k][j];
+        }
+    emulator_report report = emulate_blocks(multiply_single, &args, 1, WARP, 0);
+    assert_clean(&report);
+    for (int i = 0; i < 15; i++)
+        for (int j = 0; j < 8; j++)
+            assert_true(p.d[i][j] == (float)expected[i][j]);
+    for (int j = 0; j < 8; j++)
+        assert_true(p.d[15][j] == p.b[0][j]);
+    assert_true(p.rounded == 1 + 0x1p-10f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_special_values),     cmocka_unit_test(test_vectors_are_added),
         cmocka_unit_test(test_a_tree_sums_up),     cmocka_unit_test(test_votes_are_counted),
         cmocka_unit_test(test_ldmatrix),           cmocka_unit_test(test_mma),
+        cmocka_unit_test(test_mma_tf32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
