@@ -66,7 +66,7 @@ static lab_roof longest(const lab_floor *floor, lab_roof without)
     return binds;
 }
 
-/* What a product of float32 takes of the rate of 16 bits: products of TF32 have half of it. */
+/* The share of the rate of 16 bits that products of float32 have: those of TF32 have a half. */
 #define FULL_SHARE (1.0 / 6)
 #define TF32_SHARE (1.0 / 2)
 #define BF16X3_SHARE (1.0 / 3)
