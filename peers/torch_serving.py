@@ -175,15 +175,20 @@ def metadata(schedule, serving, mla, seen, options):
 
 
 def flashinfer(torch, problem, words, device):
-    """Its decoding over pages, with tensor cores and without, with the plan made beforehand."""
+    """Its decoding over pages, with tensor cores and without, with the plan made beforehand. On Hopper it chooses kernels
+    for tensor cores that it compiles when they are first asked for; those of the backend fa2 may be there."""
     refuse_others(problem, words)
     (decoder,) = imported("flashinfer", ["BatchDecodeWithPagedKVCacheWrapper"], "pip install flashinfer-python")
     serving = Serving(torch, problem, words, device)
     pages = page_lists(serving)
     return [
         [
-            Way(text, planned(decoder, serving, pages, cores), heads_first=False)
-            for cores, text in ((True, "decode, tensor cores"), (False, "decode"))
+            Way(text, planned(decoder, serving, pages, words), heads_first=False)
+            for text, words in (
+                ("decode, tensor cores, fa2", {"use_tensor_cores": True, "backend": "fa2"}),
+                ("decode, tensor cores", {"use_tensor_cores": True}),
+                ("decode", {"use_tensor_cores": False}),
+            )
         ]
     ]
 
@@ -217,14 +222,14 @@ def page_lists(serving):
     return serving.whole(starts), serving.whole(numbers), serving.whole(last)
 
 
-def planned(decoder, serving, pages, cores):
-    """Its first call, which is not timed, plans."""
+def planned(decoder, serving, pages, words):
+    """Its first call, which is not timed, plans. @words are the decoder's own."""
     torch, problem = serving.torch, serving.problem
     ready = []
 
     def plan():
         room = torch.zeros(WORKSPACE_BYTES, dtype=torch.uint8, device=serving.device)
-        wrapper = decoder(room, "NHD", use_tensor_cores=cores)
+        wrapper = decoder(room, "NHD", **words)
         kind = torch_type(torch, problem)
         wrapper.plan(
             *pages,

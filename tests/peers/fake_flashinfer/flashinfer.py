@@ -1,5 +1,6 @@
 """A stand-in for FlashInfer: decoding of one query each over pages, in the numpy of ../fake_torch. With
-tensor cores it takes longer for less than three sequences, and without them for more."""
+tensor cores it takes longer for less than three sequences, and without them for more; it has kernels of the
+backend fa2 alone for pages of three keys."""
 
 import time
 
@@ -9,9 +10,9 @@ import torch
 
 
 class BatchDecodeWithPagedKVCacheWrapper:
-    def __init__(self, float_workspace_buffer, kv_layout="NHD", use_cuda_graph=False, use_tensor_cores=False):
-        assert float_workspace_buffer.array.dtype == np.uint8 and kv_layout == "NHD"
-        self.cores = use_tensor_cores
+    def __init__(self, workspace, kv_layout="NHD", use_cuda_graph=False, use_tensor_cores=False, backend="auto"):
+        assert workspace.array.dtype == np.uint8 and kv_layout == "NHD"
+        self.cores, self.backend = use_tensor_cores, backend
 
     def plan(
         self,
@@ -29,6 +30,8 @@ class BatchDecodeWithPagedKVCacheWrapper:
         assert torch.recording is None, "it is planned beforehand"
         if head_dim == 24:
             raise AssertionError("head_dim 24")
+        if self.cores and self.backend != "fa2" and page_size == 3:
+            raise RuntimeError("no compiler")
         self.starts, self.numbers, self.last = (flash_attn_interface.whole(x) for x in (indptr, indices, last_page_len))
         assert self.starts[-1] == len(self.numbers) and ((1 <= self.last) & (self.last <= page_size)).all()
         self.sizes, self.scale = (num_qo_heads, num_kv_heads, head_dim, page_size), sm_scale
