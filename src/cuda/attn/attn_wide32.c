@@ -20,7 +20,7 @@
 #define PART 32
 #define SLICE 256 /* and columns of V, at most, that are worked on at once */
 #define STAGES 2
-#define STATS 3     /* words of a row */
+#define STATS 5     /* words of a row */
 #define HALF_RATE 2 /* products of tf32 have half the rate of those of 16 bits */
 
 /* The knobs, in the order in which a config has them. */

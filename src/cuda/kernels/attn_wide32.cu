@@ -27,27 +27,53 @@
 #include "wide32/load.cuh"
 #include "wide32/store.cuh"
 
-HEED_DEVICE void make_scores(const heed_cuda_args *args, const place *at)
+/* Starts to copy what the first step needs. */
+HEED_DEVICE void begin(const heed_cuda_args *args, const place *at, const sources *from)
 {
-    u32 steps = score_steps(at), step = 0;
+    if (at->keys > 0)
+        load_panel(args, at, from, 0, 0, stage_of(0));
+    started();
+}
+
+/* Starts to copy what comes behind a panel of a pass, which is step @step. */
+HEED_DEVICE void load_after(const heed_cuda_args *args, const place *at, const sources *from,
+                            u32 step, u32 pass, u32 panel)
+{
+    const int ends = panel + 1 == QK_PANELS;
+    if (ends && pass + 1 == score_passes(at))
+        load_part(args, at, from, 0, 0, stage_of(step + 1));
+    else if (!ABLATED(ABLATE_NO_LOADS) || step + 1 < STAGES)
+        load_panel(args, at, from, ends ? pass + 1 : pass, ends ? 0 : panel + 1,
+                   stage_of(step + 1));
+}
+
+/* Returns how many steps there were. */
+HEED_DEVICE u32 make_scores(const heed_cuda_args *args, const place *at, const sources *from)
+{
+    u32 passes = score_passes(at), step = 0;
     HEED_NO_UNROLL
-    for (u32 pass = 0; step < steps; pass++) {
+    for (u32 pass = 0; pass < passes; pass++) {
         scores sum;
         HEED_UNROLL
         for (u32 i = 0; i < ROWS16 * KEYS8 * 4; i++)
             sum.s[i / 4 / KEYS8][i / 4 % KEYS8][i % 4] = 0.0f;
         HEED_NO_UNROLL
         for (u32 panel = 0; panel < QK_PANELS; panel++, step++) {
-            advance(args, at, step);
+            await_step();
+            load_after(args, at, from, step, pass, panel);
+            started();
             multiply_panel(at, &sum, stage_of(step));
         }
         leave_scores(at, &sum, pass);
     }
+    return step;
 }
 
-HEED_DEVICE void sum_values(const heed_cuda_args *args, const place *at)
+/* @first: the first step. */
+HEED_DEVICE void sum_values(const heed_cuda_args *args, const place *at, const sources *from,
+                            u32 first)
 {
-    u32 step = score_steps(at);
+    u32 step = first;
     HEED_NO_UNROLL
     for (u32 slice = 0; slice < SLICES; slice++) {
         values sum;
@@ -56,7 +82,13 @@ HEED_DEVICE void sum_values(const heed_cuda_args *args, const place *at)
             sum.o[i / 16][i / 4 % 4][i % 4] = 0.0f;
         HEED_NO_UNROLL
         for (u32 key = 0; key < at->keys; key += PART_KEYS, step++) {
-            advance(args, at, step);
+            await_step();
+            const int ends = key + PART_KEYS >= at->keys;
+            const int more = !ABLATED(ABLATE_NO_LOADS) || step + 1 - first < STAGES;
+            if (more && !(ends && slice + 1 == SLICES))
+                load_part(args, at, from, ends ? 0 : key + PART_KEYS, ends ? slice + 1 : slice,
+                          stage_of(step + 1));
+            started();
             multiply_part(at, &sum, stage_of(step), key);
         }
         store_slice(args, at, &sum, slice);
@@ -69,12 +101,15 @@ HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_args args)
     ptx_griddepcontrol_wait();
     find_place(&args, &at);
     u32 began = delay_begin();
-    load_step(&args, &at, 0);
-    make_scores(&args, &at);
+    sources from = find_sources(&args, &at);
+    find_q_rows(&args, &at);
+    ptx_barrier();
+    begin(&args, &at, &from);
+    u32 step = make_scores(&args, &at, &from);
     ptx_barrier();
     make_weights(&args, &at);
     ptx_barrier();
-    sum_values(&args, &at);
+    sum_values(&args, &at, &from, step);
     ptx_barrier();
     finish_rows(&args, &at);
     delay_end(began);

@@ -38,11 +38,10 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
     at->keys = at->keys < HEED_TILE_KEYS ? at->keys : HEED_TILE_KEYS;
 }
 
-/* Steps: a panel of the scores of a pass, pass after pass; then a part of the keys of a slice of V,
- * slice after slice. */
-HEED_DEVICE u32 score_steps(const place *at)
+/* Passes of PASS_KEYS keys, and parts of PART_KEYS. */
+HEED_DEVICE u32 score_passes(const place *at)
 {
-    return (at->keys + PASS_KEYS - 1) / PASS_KEYS * QK_PANELS;
+    return (at->keys + PASS_KEYS - 1) / PASS_KEYS;
 }
 
 HEED_DEVICE u32 value_parts(const place *at)
@@ -50,11 +49,8 @@ HEED_DEVICE u32 value_parts(const place *at)
     return (at->keys + PART_KEYS - 1) / PART_KEYS;
 }
 
-HEED_DEVICE u32 all_steps(const place *at)
-{
-    return score_steps(at) + value_parts(at) * SLICES;
-}
-
+/* Steps are a panel of the scores of a pass, pass after pass; then a part of the keys of a slice of
+ * V, slice after slice. */
 HEED_DEVICE u32 stage_of(u32 step)
 {
     return ptx_shared_base() + STAGES_AT + step % STAGES * STAGE_BYTES;

@@ -39,13 +39,14 @@
 #define STAGES 2
 
 /* Shared memory: the scores of the tile, which become weights; the stages; of each row the maximum,
- * the sum of weights, and whether its results are kept: else they are made anew. */
+ * the sum of weights, and whether its results are kept, or else made anew; and where it is in Q. */
 #define WEIGHTS_AT 0
 #define STAGES_AT (WEIGHTS_AT + BLOCK_ROWS * HEED_TILE_KEYS * 4)
 #define MAX_AT (STAGES_AT + STAGES * STAGE_BYTES)
 #define SUM_AT (MAX_AT + BLOCK_ROWS * 4)
 #define KEPT_AT (SUM_AT + BLOCK_ROWS * 4)
-#define SHARED_BYTES (KEPT_AT + BLOCK_ROWS * 4)
+#define ROWS_AT (KEPT_AT + BLOCK_ROWS * 4)
+#define SHARED_BYTES (ROWS_AT + BLOCK_ROWS * 8)
 
 #if HEED_TILE_KEYS != 128 && HEED_TILE_KEYS != 256 && HEED_TILE_KEYS != 512
 #error "HEED_TILE_KEYS must be 128, 256 or 512"
