@@ -232,8 +232,9 @@ def own_measurement(args, spec, kind, made):
     keeps answers by problem: a problem is measured once."""
     problem = " ".join(w if w not in ("f32", "f16", "bf16") else kind for w in spec.split())
     if problem not in made:
-        rivals = args.peers if kind.split()[0] != "f32" or args.peers == "none" else "torch-efficient"
-        code, answer = heed_json(args.heed, "bench", "--device", "cuda", "--cold", "--peers", rivals, problem)
+        rivals = args.peers if kind.split()[0] != "f32" or args.peers == "none" else "torch-efficient,torch-math"
+        code, answer = heed_json(args.heed, "bench", "--device", "cuda", "--cold", "--peers", rivals, "--seconds",
+                                 args.seconds, problem)
         made[problem] = {"problem": problem, "exit": code, "bench": answer}
     return made[problem]
 
@@ -422,6 +423,7 @@ def parse(arguments):
     parser.add_argument("--peers", default="torch-flash,torch-efficient,torch-cudnn")
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--correct-trials", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1, help="of heed's own measurement, for each side")
     parser.add_argument("--timeout", type=float, default=400)
     parser.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
     parser.add_argument("--no-compiled", dest="compiled", action="store_false", help="leave torch.compile out")
