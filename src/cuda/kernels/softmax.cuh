@@ -39,7 +39,7 @@ typedef struct weights {
 #endif
 } weights;
 
-/* Sums that nothing has been added to, under the maxima that there are. */
+/* Empty sums, under the present maxima. */
 HEED_DEVICE void begin_sums(state *st)
 {
     HEED_UNROLL
