@@ -361,6 +361,12 @@ heed_emulated_changed(attn_mma.c changed_single_packed "causal=br varlen=60/90"
     BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
 heed_emulated_changed(attn_mma.c changed_single_spread "causal=br lengths sinks"
     SPREAD=1 BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=64 N=16 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_rounded "causal softcap=2 sinks"
+    BF16=0 PRODUCTS=1 DIM_QK=40 DIM_V=80 M=64 N=48 W=4 K=1 S=2 Q=2 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_halves "causal alibi=bh"
+    BF16=0 PRODUCTS=2 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=2 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_mma.c changed_single_halves_bias "bias=f32:hq"
+    BF16=0 PRODUCTS=2 DIM_QK=64 DIM_V=64 M=64 N=64 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
 heed_emulated_changed(attn_mma.c changed_single_wide "causal=br lengths"
     BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_changed(attn_mla.c changed_mla_lengths "causal=br lengths shared"

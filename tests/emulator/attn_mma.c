@@ -30,6 +30,7 @@ const emulated_kernel EMULATED_KERNEL = {
             : HEED_BF16 ? 2
                         : 1,
     .half = HEED_ACC16,
+    .products = HEED_PRODUCTS,
     .masked = HEED_MASKED,
     .shared_v = HEED_SHARED_V,
     .hides_first = HEED_HIDES_FIRST,

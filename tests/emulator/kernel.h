@@ -11,6 +11,7 @@ typedef struct emulated_kernel {
     const char *name; /* its parameters, for people */
     int type;         /* a heed_type */
     bool half;        /* sums of products in half precision */
+    int products;     /* of tensor cores, for one of float32; 0: its elements are others */
     bool masked;
     bool shared_v;    /* V is a part of K */
     bool hides_first; /* compiled for windows and chunks */

@@ -17,12 +17,13 @@ extern const emulated_kernel wide_d72, wide_d72_unaligned, wide_d40_136, wide_d4
     wide_d64_parts, wide_d64_parts_unaligned, wide_d64_window, wide_d64_window_unaligned,
     wide_d576_512, wide_d576_512_unaligned, wide_d264_520, wide_d264_520_unaligned, wide_d520_64,
     wide_d520_64_unaligned;
-extern const emulated_kernel single_d16_1, single_d16_1_unaligned, single_d40_80, single_d40_80_unaligned,
-    single_d64, single_d64_unaligned, single_d64_groups, single_d64_groups_unaligned, single_d77_33,
-    single_d77_33_unaligned, single_d128, single_d128_unaligned, single_d64_window,
-    single_d64_window_unaligned, single_wide_d72, single_wide_d72_unaligned, single_wide_d136_264,
-    single_wide_d136_264_unaligned, single_shared_d72_64, single_shared_d72_64_unaligned,
-    single_shared_d40, single_shared_d40_unaligned;
+extern const emulated_kernel single_d16_1, single_d16_1_unaligned, single_d40_80,
+    single_d40_80_unaligned, single_d64, single_d64_unaligned, single_d64_groups,
+    single_d64_groups_unaligned, single_d77_33, single_d77_33_unaligned, single_d128,
+    single_d128_unaligned, single_d64_window, single_d64_window_unaligned, single_wide_d72,
+    single_wide_d72_unaligned, single_wide_d136_264, single_wide_d136_264_unaligned,
+    single_shared_d72_64, single_shared_d72_64_unaligned, single_shared_d40,
+    single_shared_d40_unaligned;
 extern const emulated_kernel mla_d576_512, mla_d576_512_unaligned, mla_d576_512_masked,
     mla_d576_512_masked_unaligned, mla_d520_264, mla_d520_264_unaligned;
 extern const emulated_kernel apart_d512, apart_d512_unaligned, apart_d264_328,

@@ -8,6 +8,9 @@
 
 extern const emulated_kernel changed_mla_lengths, changed_mla_lengths_unaligned, changed_mla_paged,
     changed_mla_paged_unaligned, changed_mla_pages, changed_mla_pages_unaligned;
+extern const emulated_kernel changed_single_rounded, changed_single_rounded_unaligned,
+    changed_single_halves, changed_single_halves_unaligned, changed_single_halves_bias,
+    changed_single_halves_bias_unaligned;
 extern const emulated_kernel changed_single_bias, changed_single_bias_unaligned,
     changed_single_softcap, changed_single_softcap_unaligned, changed_single_words,
     changed_single_words_unaligned, changed_single_lengths, changed_single_lengths_unaligned,
@@ -284,6 +287,15 @@ const emulated_change emulated_changed[] = {
     { { &changed_single_spread, &changed_single_spread_unaligned, NULL },
       "changed_single_spread",
       "causal=br lengths sinks" },
+    { { &changed_single_rounded, &changed_single_rounded_unaligned, NULL },
+      "changed_single_rounded",
+      "causal softcap=2 sinks" },
+    { { &changed_single_halves, &changed_single_halves_unaligned, NULL },
+      "changed_single_halves",
+      "causal alibi=bh" },
+    { { &changed_single_halves_bias, &changed_single_halves_bias_unaligned, NULL },
+      "changed_single_halves_bias",
+      "bias=f32:hq" },
     { { &changed_single_wide, &changed_single_wide_unaligned, NULL },
       "changed_single_wide",
       "causal=br lengths" },

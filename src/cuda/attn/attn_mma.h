@@ -45,7 +45,7 @@ static inline bool heed_mma_shares(const heed_problem *problem, const int *v)
     return problem->shared && v[STEP_ORDER] == 1;
 }
 
-/* Products of tensor cores for one of float32, of tf32; 0 for elements of 16 bits. */
+/* HEED_PRODUCTS: how products of float32 are made; 0 for elements of 16 bits. */
 static inline int heed_mma_products(const heed_problem *problem)
 {
     if (problem->type != HEED_F32)

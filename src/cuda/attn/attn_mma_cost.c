@@ -8,8 +8,7 @@
 #include "../score/score.h"
 #include "attn_mma.h"
 
-#define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16; one of tf32 with half of them takes as long \
-                               */
+#define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16, or of two of tf32 in twice the time */
 #define SCHEDULERS 4          /* of a multiprocessor */
 
 /* Instructions of the kernel, about: for each score of a warp, load of a fragment, and step. */
@@ -23,6 +22,9 @@
 /* As combine.cuh has them. */
 #define COMBINE_LONG 256 /* columns of a row, beyond which a launch apart merges its parts, */
 #define COMBINE_PARTS 16 /* and so many at a time are on their way to a block of it */
+
+/* Instructions mma that 16 columns take, by HEED_PRODUCTS. */
+static const int mma_count[] = { 1, 2, 3, 6 };
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
 typedef struct step_cost {
@@ -59,7 +61,7 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     int products = heed_mma_products(problem);
     double qk16 = dims.qk / 16.0, v8 = dims.slice / 8.0, keys = v[TILE_KEYS] / (double)parts;
     double tiles = rows16 * (keys / 8 * qk16 + v[TILE_KEYS] / 16.0 * v8); /* of 16 by 8 by 16 */
-    double mma = tiles * (products ? 2 * products : 1);
+    double mma = tiles * mma_count[products];
     double scores = rows16 * keys / 2;
     double loads = keys / 16 * qk16 + v[TILE_KEYS] / 16.0 * v8 / 2 +
                    (v[Q_PLACE] == 1 ? qk16 * rows16 : 0) +

@@ -32,8 +32,9 @@
  *     HEED_SHARED_V       1: V is the first columns of K, and is not loaded
  *     HEED_ACC16          1: products are summed in float16, those with V within a tile; needs
  *                         HEED_STEP_ORDER 1
- *     HEED_PRODUCTS       of tf32, for one of float32: 3, or 1, whose operands are rounded to it;
- *                         0: elements have 16 bits. Other than 0 it needs HEED_STEP_ORDER 1
+ *     HEED_PRODUCTS       of float32 elements, by how products are made: 3: three of tf32; 2: three of
+ *                         bfloat16; 1: one of tf32. They need HEED_STEP_ORDER 1. 0: elements have 16
+ *                         bits
  *
  * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *
@@ -99,13 +100,15 @@ HEED_DEVICE void sum_scores(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
     tile_source k = k_source(w, j);
     score_sums sums;
     HEED_UNROLL
-    for (int kk = 0; kk < QK16; kk++) {
+    for (int kk = 0; kk < QK16; kk += STEP8) {
 #if HEED_Q_PLACE == 2
         (void)q_lane;
-        multiply_k(s, &sums, (u32(*)[4])w->q[kk], k, kk);
+        multiply_k(s, &sums, (u32(*)[ROWS16][4])w->q + kk, k, kk);
 #else
-        u32 q[ROWS16][4];
-        load_q_fragments(q, q_lane, kk);
+        u32 q[STEP8][ROWS16][4];
+        HEED_UNROLL
+        for (int half = 0; half < STEP8; half++)
+            load_q_fragments(q[half], q_lane, kk + half);
         multiply_k(s, &sums, q, k, kk);
 #endif
     }
@@ -166,7 +169,7 @@ HEED_DEVICE void fold(const walk *w, state *st, int first)
 {
     u32 own = w->q_smem + FOLD_AT + ptx_thread() * 4;
     if (!first)
-        join_state(st, own, THREADS);
+        add_left(st, own, THREADS);
     leave_state(st, own, THREADS);
     begin_sums(st);
 }
@@ -332,7 +335,7 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     place at = w->at;
 #if HEED_F32
     if (w->tiles > FOLD_TILES)
-        join_state(st, w->q_smem + FOLD_AT + ptx_thread() * 4, THREADS);
+        add_left(st, w->q_smem + FOLD_AT + ptx_thread() * 4, THREADS);
 #endif
     if (HEED_KEY_GROUPS > 1) {
         ptx_cp_async_wait(0);

@@ -113,11 +113,11 @@ static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
         return;
     heed_config_at(kernel->algorithm, 0, &config);
     const heed_cuda_cut cut = code->cut(&problem, &config);
-    if (!cut.launch.aligned)
+    if (!cut.launch.aligned || !(kernel->types & 1u << problem.type))
         return;
     heed_config_print(cut.fallback_kernel ? cut.fallback_kernel : kernel, &cut.fallback, name,
                       sizeof name);
-    if (!add_item(name, spec, arch) && problem.type != HEED_F32)
+    if (!add_item(name, spec, arch))
         fail_msg("%s cannot take over for %s on sm_%d", name, spec, arch);
 }
 

@@ -4,16 +4,18 @@
  * Tensor cores take tf32, float32 of 11 significant bits. So with HEED_PRODUCTS 3 an operand is the
  * sum of two: @high, itself to 11 bits, and @low, the rest, of which at most one bit is lost. A
  * product is high high + (high low + low high); low low is below the last bit of a float32. With
- * HEED_PRODUCTS 1 it is high high alone.
+ * HEED_PRODUCTS 1 it is high high alone; with 2 both parts are of bfloat16, whose products take half
+ * the time, and 16 bits of an operand count.
  *
  * Tensor cores cut sums off, towards zero, which many additions would show. So sums of the larger
  * products begin anew every SUM8 times 8 columns of Q, and with every tile of V, and are added up in
  * float32; the smaller ones are summed apart.
  *
- * Fragments are those of mma.m16n8k8. Its sum over keys may have any order: the weights of a lane
- * are where its scores came, if element k of a sum is key 2k, and k + 4 key 2k + 1. Columns of V may
- * have any order too: column g of two products side by side is 2g of V and 2g + 1, which a lane loads
- * at once.
+ * Fragments are those of mma.m16n8k8, or of two of these for one of mma.m16n8k16, whose operands are
+ * pairs of what a lane has in them: sums may have any order. That over keys is such that the weights
+ * of a lane are where its scores came: element k of a sum is key 2k, and k + 4 key 2k + 1. Columns of
+ * V may have any order too: column g of two products side by side is 2g of V and 2g + 1, which a lane
+ * loads at once.
  */
 #ifndef HEED_MMA_SINGLE_CUH
 #define HEED_MMA_SINGLE_CUH
@@ -24,13 +26,16 @@
 
 #if HEED_F32
 
-#if HEED_PRODUCTS != 1 && HEED_PRODUCTS != 3
-#error "HEED_PRODUCTS is 1 or 3, or 0 for elements of 16 bits"
+#if HEED_PRODUCTS > 3
+#error "HEED_PRODUCTS is 1 to 3, or 0 for elements of 16 bits"
 #endif
 
 #define SUM8 4
+#define SPLITS (HEED_PRODUCTS > 1)         /* has an operand two parts? */
+#define STEP8 (HEED_PRODUCTS == 2 ? 2 : 1) /* times 8 columns or keys of a product */
 #define V16 (V8 / 2)
 #define TILE8 (HEED_TILE_KEYS / 8)
+#define TILE_STEPS (TILE8 / STEP8)
 
 /* An operand of a product: rows of it, */
 typedef struct single_left {
@@ -44,31 +49,61 @@ typedef struct single_right {
     u32 low[2];
 } single_right;
 
-/* A sum may be cut off where a half of the last bit is added. An infinity has NaN for a rest, and so
- * has NaN, so that the rows that it is in are found. */
+#if HEED_PRODUCTS == 2
+
+/* Parts of two elements, in one register each. */
+HEED_DEVICE void split_pair(u32 x, u32 y, u32 *high, u32 *low)
+{
+    *high = ptx_pack_bf16(ptx_as_f32(x), ptx_as_f32(y));
+    *low = ptx_pack_bf16(ptx_as_f32(x) - ptx_unpack_bf16_lo(*high),
+                         ptx_as_f32(y) - ptx_unpack_bf16_hi(*high));
+}
+
+/* The first (@half 0) or last 8 columns of rows, */
+HEED_DEVICE void split_left(single_left *left, const u32 x[4], int half)
+{
+    HEED_UNROLL
+    for (int i = 0; i < 2; i++)
+        split_pair(x[i], x[i + 2], &left->high[2 * half + i], &left->low[2 * half + i]);
+}
+
+/* or 8 rows of columns. */
+HEED_DEVICE void split_right(single_right *right, u32 x, u32 y, int half)
+{
+    split_pair(x, y, &right->high[half], &right->low[half]);
+}
+
+#else
+
+/* An infinity has NaN for a rest, and so has NaN, so that the rows that it is in are found. */
 HEED_DEVICE void split_single(u32 x, u32 *high, u32 *low)
 {
-#if HEED_PRODUCTS == 1
-    *high = ptx_f32_to_tf32(ptx_as_f32(x));
-    *low = 0;
-#else
+#if SPLITS
     *high = (x + 0x1000u) & 0xffffe000u;
     *low = ptx_as_u32(ptx_as_f32(x) - ptx_as_f32(*high));
+#else
+    *high = ptx_f32_to_tf32(ptx_as_f32(x));
+    *low = 0;
 #endif
 }
 
-HEED_DEVICE void split_left(single_left *left, const u32 x[4])
+/* @half is 0. */
+HEED_DEVICE void split_left(single_left *left, const u32 x[4], int half)
 {
+    (void)half;
     HEED_UNROLL
     for (int i = 0; i < 4; i++)
         split_single(x[i], &left->high[i], &left->low[i]);
 }
 
-HEED_DEVICE void split_right(single_right *right, u32 x, u32 y)
+HEED_DEVICE void split_right(single_right *right, u32 x, u32 y, int half)
 {
+    (void)half;
     split_single(x, &right->high[0], &right->low[0]);
     split_single(y, &right->high[1], &right->low[1]);
 }
+
+#endif
 
 /* d += a b, or d = a b if that is the @first. */
 HEED_DEVICE void single_mma(float d[4], const u32 a[4], const u32 b[2], const int first)
@@ -77,6 +112,11 @@ HEED_DEVICE void single_mma(float d[4], const u32 a[4], const u32 b[2], const in
     HEED_UNROLL
     for (int i = 0; i < 4; i++)
         d[i] = (first ? 0.0f : d[i]) + ptx_as_f32(a[i]) * ptx_as_f32(b[i % 2]);
+#elif HEED_PRODUCTS == 2
+    if (first)
+        ptx_mma_bf16_first(d, a, b);
+    else
+        ptx_mma_bf16(d, a, b);
 #else
     if (first)
         ptx_mma_tf32_first(d, a, b);
@@ -89,7 +129,7 @@ HEED_DEVICE void single_mma(float d[4], const u32 a[4], const u32 b[2], const in
 HEED_DEVICE void single_multiply(float high[4], float low[4], const single_left *a,
                                  const single_right *b, const int first_high, const int first_low)
 {
-#if HEED_PRODUCTS == 3
+#if SPLITS
     single_mma(low, a->low, b->high, first_low);
     single_mma(low, a->high, b->low, 0);
 #else
@@ -105,24 +145,28 @@ typedef struct score_sums {
     float low[ROWS16][KEYS8][4];
 } score_sums;
 
-/* The products of 8 columns of Q with those of all keys of a tile: after the last ones of a part it
- * is added to @s, or takes the place of what was there. */
-HEED_DEVICE void multiply_k(float s[ROWS16][KEYS8][4], score_sums *sums, u32 q[ROWS16][4],
+/* The products of STEP8 times 8 columns of Q, from 8 * @kk on, with those of all keys of a tile:
+ * after the last ones of a part it is added to @s, or takes the place of what was there. */
+HEED_DEVICE void multiply_k(float s[ROWS16][KEYS8][4], score_sums *sums, u32 q[STEP8][ROWS16][4],
                             tile_source from, u32 kk)
 {
-    const int last = kk == QK16 - 1;
+    const int end = kk + STEP8, last = end == QK16;
     single_left left[ROWS16];
     HEED_UNROLL
-    for (int mt = 0; mt < ROWS16; mt++)
-        split_left(&left[mt], q[mt]);
+    for (int i = 0; i < ROWS16 * STEP8; i++)
+        split_left(&left[i / STEP8], q[i % STEP8][i / STEP8], i % STEP8);
     HEED_UNROLL
     for (int nt = 0; nt < KEYS16; nt++) {
-        u32 k[4];
-        load_k_fragments(k, from, nt, kk);
+        u32 k[STEP8][4];
+        HEED_UNROLL
+        for (u32 half = 0; half < STEP8; half++)
+            load_k_fragments(k[half], from, nt, kk + half);
         HEED_UNROLL
         for (int n = 2 * nt; n < 2 * nt + 2; n++) {
             single_right right;
-            split_right(&right, k[n % 2 * 2], k[n % 2 * 2 + 1]);
+            HEED_UNROLL
+            for (int half = 0; half < STEP8; half++)
+                split_right(&right, k[half][n % 2 * 2], k[half][n % 2 * 2 + 1], half);
             HEED_UNROLL
             for (int mt = 0; mt < ROWS16; mt++)
                 single_multiply(sums->high[mt][n], sums->low[mt][n], &left[mt], &right,
@@ -130,28 +174,32 @@ HEED_DEVICE void multiply_k(float s[ROWS16][KEYS8][4], score_sums *sums, u32 q[R
         }
     }
     HEED_UNROLL
-    for (int i = 0; i < ROWS16 * KEYS8 * 4 && (last || kk % SUM8 == SUM8 - 1); i++) {
+    for (int i = 0; i < ROWS16 * KEYS8 * 4 && (last || end % SUM8 == 0); i++) {
         const int mt = i / 4 / KEYS8, nt = i / 4 % KEYS8, n = i % 4;
         float part = sums->high[mt][nt][n];
-        if (HEED_PRODUCTS == 3 && last)
+        if (SPLITS && last)
             part += sums->low[mt][nt][n];
         s[mt][nt][n] = kk < SUM8 ? part : s[mt][nt][n] + part;
     }
 }
 
 /* Adds the values of a tile, of 16 columns, weighted with @left. */
-HEED_DEVICE void multiply_values(state *st, const single_left left[ROWS16][TILE8], tile_source from,
-                                 u32 column16)
+HEED_DEVICE void multiply_values(state *st, const single_left left[ROWS16][TILE_STEPS],
+                                 tile_source from, u32 column16)
 {
     float high[ROWS16][2][4], low[ROWS16][2][4];
     HEED_UNROLL
-    for (u32 kk = 0; kk < TILE8; kk++) {
-        heed_u32x2 even, odd;
-        load_values(&even, &odd, from, kk, column16);
+    for (u32 kk = 0; kk < TILE_STEPS; kk++) {
+        heed_u32x2 even[STEP8], odd[STEP8];
+        HEED_UNROLL
+        for (u32 half = 0; half < STEP8; half++)
+            load_values(&even[half], &odd[half], from, kk * STEP8 + half, column16);
         HEED_UNROLL
         for (int n = 0; n < 2; n++) {
             single_right right;
-            split_right(&right, even.v[n], odd.v[n]);
+            HEED_UNROLL
+            for (int half = 0; half < STEP8; half++)
+                split_right(&right, even[half].v[n], odd[half].v[n], half);
             HEED_UNROLL
             for (int mt = 0; mt < ROWS16; mt++)
                 single_multiply(high[mt][n], low[mt][n], &left[mt][kk], &right, kk == 0, kk == 0);
@@ -161,7 +209,7 @@ HEED_DEVICE void multiply_values(state *st, const single_left left[ROWS16][TILE8
     for (int i = 0; i < ROWS16 * 8; i++) {
         const int mt = i / 8, n = i / 4 % 2;
         float sum = high[mt][n][i % 4];
-        if (HEED_PRODUCTS == 3)
+        if (SPLITS)
             sum += low[mt][n][i % 4];
         st->o[mt][2 * column16 + n][i % 4] += sum;
     }
@@ -170,10 +218,10 @@ HEED_DEVICE void multiply_values(state *st, const single_left left[ROWS16][TILE8
 /* Of all columns, with the weights of all keys of a tile. */
 HEED_DEVICE void multiply_tile(state *st, u32 p[ROWS16][TILE8][4], tile_source from)
 {
-    single_left left[ROWS16][TILE8];
+    single_left left[ROWS16][TILE_STEPS];
     HEED_UNROLL
     for (int i = 0; i < ROWS16 * TILE8; i++)
-        split_left(&left[i / TILE8][i % TILE8], p[i / TILE8][i % TILE8]);
+        split_left(&left[i / TILE8][i % TILE8 / STEP8], p[i / TILE8][i % TILE8], i % STEP8);
     HEED_UNROLL
     for (u32 column16 = 0; column16 < V16; column16++)
         multiply_values(st, left, from, column16);

@@ -31,27 +31,21 @@ HEED_DEVICE void leave_state(const state *st, u32 to, const u32 lanes)
     }
 }
 
-/* Adds what was left so. */
-HEED_DEVICE void join_state(state *st, u32 from, const u32 lanes)
+/* Adds what the lane left so when its maxima were at most what they are now. */
+HEED_DEVICE void add_left(state *st, u32 from, const u32 lanes)
 {
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
-        float mine[2], other[2];
+        float factor[2];
         HEED_UNROLL
         for (int i = 0; i < 2; i++) {
-            float max = ptx_ld_shared_f32(from), sum = ptx_ld_shared_f32(from + lanes * 4);
-            float top = ptx_max(st->max[mt][i], max);
-            mine[i] = ptx_ex2(st->max[mt][i] - top);
-            other[i] = ptx_ex2(max - top);
-            st->max[mt][i] = top;
-            st->sum[mt][i] = st->sum[mt][i] * mine[i] + sum * other[i];
+            factor[i] = ptx_ex2(ptx_ld_shared_f32(from) - st->max[mt][i]);
+            st->sum[mt][i] += ptx_ld_shared_f32(from + lanes * 4) * factor[i];
             from += 2 * lanes * 4;
         }
         HEED_UNROLL
-        for (int i = 0; i < V8 * 4; i++, from += lanes * 4) {
-            float *o = &st->o[mt][i / 4][i % 4];
-            *o = *o * mine[i / 2 % 2] + ptx_ld_shared_f32(from) * other[i / 2 % 2];
-        }
+        for (int i = 0; i < V8 * 4; i++, from += lanes * 4)
+            st->o[mt][i / 4][i % 4] += ptx_ld_shared_f32(from) * factor[i / 2 % 2];
     }
 }
 
@@ -67,9 +61,29 @@ HEED_DEVICE void merge_groups(const place *at, state *st, u32 smem)
     ptx_barrier();
     if (at->group > 0)
         return;
-    for (u32 group = 1; group < HEED_KEY_GROUPS; group++)
-        join_state(st, smem + ((group - 1) * words * GROUP_THREADS + at->thread) * 4,
-                   GROUP_THREADS);
+    for (u32 group = 1; group < HEED_KEY_GROUPS; group++) {
+        u32 from = smem + ((group - 1) * words * GROUP_THREADS + at->thread) * 4;
+        HEED_UNROLL
+        for (int mt = 0; mt < ROWS16; mt++) {
+            float mine[2], other[2];
+            HEED_UNROLL
+            for (int i = 0; i < 2; i++) {
+                float max = ptx_ld_shared_f32(from),
+                      sum = ptx_ld_shared_f32(from + GROUP_THREADS * 4);
+                float top = ptx_max(st->max[mt][i], max);
+                mine[i] = ptx_ex2(st->max[mt][i] - top);
+                other[i] = ptx_ex2(max - top);
+                st->max[mt][i] = top;
+                st->sum[mt][i] = st->sum[mt][i] * mine[i] + sum * other[i];
+                from += 2 * GROUP_THREADS * 4;
+            }
+            HEED_UNROLL
+            for (int i = 0; i < V8 * 4; i++, from += GROUP_THREADS * 4) {
+                float *o = &st->o[mt][i / 4][i % 4];
+                *o = *o * mine[i / 2 % 2] + ptx_ld_shared_f32(from) * other[i / 2 % 2];
+            }
+        }
+    }
 }
 
 /* Divides by the sums. A row that saw no key, or none with a weight, becomes zero. */
