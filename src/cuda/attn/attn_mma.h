@@ -4,6 +4,7 @@
 #ifndef HEED_CUDA_ATTN_MMA_H
 #define HEED_CUDA_ATTN_MMA_H
 
+#include "../score/score.h"
 #include "internal.h"
 
 #define HEED_MMA_WARP 32
@@ -48,9 +49,7 @@ static inline bool heed_mma_shares(const heed_problem *problem, const int *v)
 /* HEED_PRODUCTS: how products of float32 are made; 0 for elements of 16 bits. */
 static inline int heed_mma_products(const heed_problem *problem)
 {
-    if (problem->type != HEED_F32)
-        return 0;
-    return problem->products == HEED_PRODUCTS_TF32 ? 1 : 3;
+    return problem->type == HEED_F32 ? heed_cuda_products(problem) : 0;
 }
 
 /* The rows of a warp. */

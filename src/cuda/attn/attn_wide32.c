@@ -6,6 +6,7 @@
 
 #include "../backend.h"
 #include "../gpu.h"
+#include "../score/score.h"
 #include "pair.h"
 
 #define DIM_UNIT 4 /* elements of 16 bytes */
@@ -20,8 +21,7 @@
 #define PART 32
 #define SLICE 256 /* and columns of V, at most, that are worked on at once */
 #define STAGES 2
-#define STATS 5     /* words of a row */
-#define HALF_RATE 2 /* products of tf32 have half the rate of those of 16 bits */
+#define STATS 5 /* words of a row */
 
 /* The knobs, in the order in which a config has them. */
 enum {
@@ -37,12 +37,6 @@ static void config_at(int index, heed_config *config)
 {
     config->value[TILE_KEYS] = tile_values[index / HEED_PAIR_SPLIT_VALUES];
     config->value[SPLITS] = heed_pair_splits[index % HEED_PAIR_SPLIT_VALUES];
-}
-
-/* Products of tf32 for one of float32. */
-static int products_of(const heed_problem *problem)
-{
-    return problem->products == HEED_PRODUCTS_TF32 ? 1 : 3;
 }
 
 /* As wide32/sizes.cuh counts it. */
@@ -123,11 +117,12 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
  * L2; and for the softmax, beside which nothing goes on. */
 static double block_clocks(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
+    static const double times[] = { [1] = 2, [2] = 3, [3] = 6 }; /* that of a product of 16 bits */
     const heed_wide32_costs *costs = gpu->costs->wide32;
     double qk = PANEL * (double)heed_div_up(problem->dim_qk, PANEL);
     double dim_v = SLICE * (double)heed_div_up(problem->dim_v, SLICE);
     double keys = v[TILE_KEYS], passes = ceil(keys / PASS);
-    double products = 2.0 * products_of(problem) * HALF_RATE * ROWS * keys * (qk + dim_v) /
+    double products = 2.0 * times[heed_cuda_products(problem)] * ROWS * keys * (qk + dim_v) /
                       (costs->matrix_share * heed_gpu_get_rates(gpu->arch).matrix);
     double loads = 4 * (keys * (qk + dim_v) + passes * ROWS * qk) / costs->l2_bytes;
     return (products > loads ? products : loads) + costs->tile + costs->key * keys;
@@ -159,7 +154,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
                          const heed_machine *machine, const heed_config *config,
                          heed_cuda_facts *result)
 {
-    const heed_define defines[] = { { "HEED_PRODUCTS", products_of(problem) },
+    const heed_define defines[] = { { "HEED_PRODUCTS", heed_cuda_products(problem) },
                                     { "HEED_TILE_KEYS", config->value[TILE_KEYS] } };
     (void)kernel;
     (void)machine;

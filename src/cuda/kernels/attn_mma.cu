@@ -32,9 +32,8 @@
  *     HEED_SHARED_V       1: V is the first columns of K, and is not loaded
  *     HEED_ACC16          1: products are summed in float16, those with V within a tile; needs
  *                         HEED_STEP_ORDER 1
- *     HEED_PRODUCTS       of float32 elements, by how products are made: 3: three of tf32; 2: three of
- *                         bfloat16; 1: one of tf32. They need HEED_STEP_ORDER 1. 0: elements have 16
- *                         bits
+ *     HEED_PRODUCTS       of float32 elements, by how products are made: 3: three of tf32; 2: three
+ * of bfloat16; 1: one of tf32. They need HEED_STEP_ORDER 1. 0: elements have 16 bits
  *
  * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *
@@ -47,8 +46,8 @@
  */
 #include "delay.cuh"
 #include "mma/pipeline.cuh"
-#include "mma/store.cuh"
 #include "mma/products.cuh"
+#include "mma/store.cuh"
 #include "mma/wide.cuh"
 
 /* Where the lane finds tile j of K, */

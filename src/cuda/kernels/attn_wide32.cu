@@ -12,7 +12,7 @@
  * Compile-time parameters, beside mask (HEED_MASKED) and head dims (HEED_DIM_QK, HEED_DIM_V):
  *
  *     HEED_TILE_KEYS  keys of a tile                128, 256 or 512
- *     HEED_PRODUCTS   how float32 is multiplied     3 or 1 (single.cuh)
+ *     HEED_PRODUCTS   how float32 is multiplied     3, 2 or 1 (single_mma.cuh)
  *
  * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *

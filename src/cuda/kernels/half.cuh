@@ -1,9 +1,9 @@
 /*
- * half.cuh - the element type that a kernel is compiled for: float16, or bfloat16 with HEED_BF16; and
- * what products of it are summed in: float32, or float16 with HEED_ACC16
+ * half.cuh - the element type that a kernel is compiled for: float16, or bfloat16 with HEED_BF16;
+ * and what products of it are summed in: float32, or float16 with HEED_ACC16
  *
- * Or float32 with HEED_PRODUCTS, whose products mma/single.cuh has. Sizes count in units of 16 bits:
- * WORDS of them are an element.
+ * Or float32 with HEED_PRODUCTS, whose products single_mma.cuh has. Sizes count in units of 16
+ * bits: WORDS of them are an element.
  */
 #ifndef HEED_HALF_CUH
 #define HEED_HALF_CUH

@@ -147,6 +147,14 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     return needs;
 }
 
+int heed_cuda_products(const heed_problem *problem)
+{
+    static const int ways[HEED_PRODUCTS_COUNT] = {
+        [HEED_PRODUCTS_FULL] = 3, [HEED_PRODUCTS_TF32] = 1, [HEED_PRODUCTS_BF16X3] = 2
+    };
+    return ways[problem->products];
+}
+
 bool heed_cuda_masked(const heed_problem *problem)
 {
     return heed_problem_masked(problem) || heed_problem_hides_by_program(problem);

@@ -36,6 +36,10 @@ typedef struct heed_cuda_needs {
 } heed_cuda_needs;
 heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem);
 
+/* heed_cuda_products() returns HEED_PRODUCTS, how kernels are to make products of float32 as
+ * @problem permits it: 3 three of tf32, 2 three of bfloat16, 1 one of tf32 (single_mma.cuh). */
+int heed_cuda_products(const heed_problem *problem);
+
 /* heed_cuda_masked() says whether kernels are to be compiled with a mask. */
 bool heed_cuda_masked(const heed_problem *problem);
 

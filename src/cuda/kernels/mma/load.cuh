@@ -18,8 +18,8 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
         const u8 *q = (const u8 *)args->q +
                       ELEMENT_BYTES * row_offset(args, at->head, args->q_stride, at->row);
         tile_stream stream = tile_stream_of(q, stride, HEED_BLOCK_ROWS, QK_PAD, thread);
-        tile_stream_load(&stream, q_smem, stride, 0, HEED_BLOCK_ROWS, 1, HEED_BLOCK_ROWS,
-                         QK_HALVES, QK_PAD, THREADS, thread);
+        tile_stream_load(&stream, q_smem, stride, 0, HEED_BLOCK_ROWS, 1, HEED_BLOCK_ROWS, QK_HALVES,
+                         QK_PAD, THREADS, thread);
         return;
     }
     HEED_NO_UNROLL
@@ -89,7 +89,8 @@ HEED_DEVICE void load_pages(const heed_cuda_args *args, const place *at, const u
             break;
         int exists = key + row < length;
         u32 within = key + row - divide(key + row, size) * size.value;
-        const u8 *from = head + ELEMENT_BYTES * (exists ? number * stride.batch + within * stride.seq : 0);
+        const u8 *from = head +
+                         ELEMENT_BYTES * (exists ? number * stride.batch + within * stride.seq : 0);
         HEED_UNROLL
         for (u32 c = 0; c < pad / 8; c += page) {
             u32 chunk = c + at->thread % page;
@@ -114,17 +115,19 @@ HEED_DEVICE u32 loadable_keys(const heed_cuda_args *args, const place *at)
 HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
-    tile_load(stages + j % HEED_STAGES * STAGE_BYTES, k + ELEMENT_BYTES * (i64)key * args->k_stride.seq,
-              ELEMENT_BYTES * args->k_stride.seq, loadable_keys(args, at) - key, HEED_TILE_KEYS, QK_HALVES,
-              QK_PAD, GROUP_THREADS, at->thread, 0);
+    tile_load(stages + j % HEED_STAGES * STAGE_BYTES,
+              k + ELEMENT_BYTES * (i64)key * args->k_stride.seq, ELEMENT_BYTES * args->k_stride.seq,
+              loadable_keys(args, at) - key, HEED_TILE_KEYS, QK_HALVES, QK_PAD, GROUP_THREADS,
+              at->thread, 0);
 }
 
 HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
-    tile_load(stages + j % HEED_STAGES * STAGE_BYTES + V_AT, v + ELEMENT_BYTES * (i64)key * args->v_stride.seq,
-              ELEMENT_BYTES * args->v_stride.seq, loadable_keys(args, at) - key, HEED_TILE_KEYS, V_HALVES,
-              V_PAD, GROUP_THREADS, at->thread, 0);
+    tile_load(stages + j % HEED_STAGES * STAGE_BYTES + V_AT,
+              v + ELEMENT_BYTES * (i64)key * args->v_stride.seq, ELEMENT_BYTES * args->v_stride.seq,
+              loadable_keys(args, at) - key, HEED_TILE_KEYS, V_HALVES, V_PAD, GROUP_THREADS,
+              at->thread, 0);
 }
 
 /* Turns the sign of Q, for a negative scale. */

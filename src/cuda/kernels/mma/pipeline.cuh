@@ -265,7 +265,8 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
                 tile_lane(QK_PAD, at->lane % 16, at->lane / 16);
     w->kv_lanes = ptx_keep(tile_lane(QK_PAD, at->lane / 16 * 8 + at->lane % 8, at->lane / 8 % 2) |
                            value_lane(at->lane) << 16);
-    i64 k_row = ELEMENT_BYTES * w->args->k_stride.seq, v_row = ELEMENT_BYTES * w->args->v_stride.seq;
+    i64 k_row = ELEMENT_BYTES * w->args->k_stride.seq,
+        v_row = ELEMENT_BYTES * w->args->v_stride.seq;
     u32 first = HEED_LISTS ? 0 : tile_key(at, 0);
     w->k_stream = tile_stream_of(w->k + first * k_row, k_row, HEED_TILE_KEYS, QK_PAD, at->thread);
     w->v_stream = tile_stream_of(w->v + first * v_row, v_row, HEED_TILE_KEYS, V_PAD, at->thread);

@@ -203,8 +203,8 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
     find_keys(args, at);
 }
 
-/* Of a row of the sums of values, lane @t of four has in fragment @dt two elements, which are of the
- * columns FRAGMENT_COLUMN(dt) + t * LANE_COLUMNS + i * PAIR_COLUMNS of the warp's. */
+/* Of a row of the sums of values, lane @t of four has in fragment @dt two elements, which are of
+ * the columns FRAGMENT_COLUMN(dt) + t * LANE_COLUMNS + i * PAIR_COLUMNS of the warp's. */
 #if HEED_F32
 #define FRAGMENT_COLUMN(dt) ((dt) / 2 * 16 + (dt) % 2)
 #define LANE_COLUMNS 4

@@ -92,9 +92,7 @@ HEED_DEVICE void raise_shared_max(const place *at, u32 shared, state *st, float 
 /* Where the lane's weights of 16 rows and 16 keys are. */
 HEED_DEVICE u32 shared_weights(const place *at, u32 weights_smem, u32 mt, u32 kk)
 {
-    return weights_smem + (((at->warp * ROWS16 + mt) * TILE16 * WORDS + kk) * 32 +
-                           at->lane) *
-                              16;
+    return weights_smem + (((at->warp * ROWS16 + mt) * TILE16 * WORDS + kk) * 32 + at->lane) * 16;
 }
 
 /* Leaves the weights of the warp's part for the others, and waits for theirs. */

@@ -12,7 +12,7 @@
 #ifndef HEED_WIDE32_PRODUCTS_CUH
 #define HEED_WIDE32_PRODUCTS_CUH
 
-#include "single.cuh"
+#include "single_mma.cuh"
 #include "tile.cuh"
 #include "wide32/place.cuh"
 
@@ -33,6 +33,27 @@ HEED_DEVICE void add_sums(float *sum, const float *part, const int count)
         sum[i] += part[i];
 }
 
+/* d += a b, or d = a b if that is the @first: the small parts first. */
+HEED_DEVICE void multiply(float d[4], const single_left *a, const single_right *b, const int first)
+{
+#if SPLITS
+    single_mma(d, a->low, b->high, first);
+    single_mma(d, a->high, b->low, 0);
+#endif
+    single_mma(d, a->high, b->high, !SPLITS && first);
+}
+
+/* Rows of an operand, from those of shared memory that the lane looks at. */
+HEED_DEVICE void load_left(single_left *left, u32 lane, u32 row16, u32 step)
+{
+    HEED_UNROLL
+    for (u32 half = 0; half < STEP8; half++) {
+        u32 x[4];
+        ptx_ldmatrix_x4(x, tile_lane_at(lane, BLOCK_ROWS, 2 * PANEL, row16, step * STEP8 + half));
+        split_left(left, x, (int)half);
+    }
+}
+
 /* Adds the products of a panel of Q and one of K, the warp's share of the keys. */
 HEED_DEVICE void multiply_panel(const place *at, scores *sum, u32 smem)
 {
@@ -42,24 +63,25 @@ HEED_DEVICE void multiply_panel(const place *at, scores *sum, u32 smem)
                  tile_lane(2 * PANEL, row, at->lane / 8 % 2);
     float part[ROWS16][KEYS8][4];
     HEED_UNROLL
-    for (u32 kk = 0; kk < PANEL / 8; kk++) {
+    for (u32 kk = 0; kk < PANEL / 8 / STEP8; kk++) {
         single_left q[ROWS16];
+        u32 x[STEP8][4];
         HEED_UNROLL
-        for (u32 mt = 0; mt < ROWS16; mt++) {
-            u32 x[4];
-            ptx_ldmatrix_x4(x, tile_lane_at(q_lane, BLOCK_ROWS, 2 * PANEL, mt, kk));
-            split_left(&q[mt], x);
-        }
+        for (u32 mt = 0; mt < ROWS16; mt++)
+            load_left(&q[mt], q_lane, mt, kk);
         HEED_UNROLL
         for (u32 nt = 0; nt < KEYS8; nt++) {
             single_right k;
-            u32 x[4];
-            if (nt % 2 == 0)
-                ptx_ldmatrix_x4(x, tile_lane_at(k_lane, PASS_KEYS, 2 * PANEL, nt / 2, kk));
-            split_right(&k, x[nt % 2 * 2], x[nt % 2 * 2 + 1]);
+            HEED_UNROLL
+            for (u32 half = 0; half < STEP8; half++) {
+                if (nt % 2 == 0)
+                    ptx_ldmatrix_x4(x[half], tile_lane_at(k_lane, PASS_KEYS, 2 * PANEL, nt / 2,
+                                                          kk * STEP8 + half));
+                split_right(&k, x[half][nt % 2 * 2], x[half][nt % 2 * 2 + 1], (int)half);
+            }
             HEED_UNROLL
             for (u32 mt = 0; mt < ROWS16; mt++)
-                single_multiply(part[mt][nt], &q[mt], &k, kk == 0);
+                multiply(part[mt][nt], &q[mt], &k, kk == 0);
         }
     }
     add_sums(sum->s[0][0], part[0][0], ROWS16 * KEYS8 * 4);
@@ -93,24 +115,27 @@ HEED_DEVICE void multiply_part(const place *at, values *sum, u32 smem, u32 key)
                  tile_lane(2 * PANEL, at->lane % 4 * 2, at->lane / 4);
     float part[ROWS16][4][4];
     HEED_UNROLL
-    for (u32 kk = 0; kk < PART_KEYS / 8; kk++) {
+    for (u32 kk = 0; kk < PART_KEYS / 8 / STEP8; kk++) {
         single_left p[ROWS16];
-        u32 from = v_lane + kk * 8 * PANEL_ROW;
-        heed_u32x4 even = ptx_ld_shared_16(from);
-        heed_u32x4 odd = ptx_ld_shared_16((from ^ tile_turn(2 * PANEL, 1) * 16) + PANEL_ROW);
+        heed_u32x4 even[STEP8], odd[STEP8];
         HEED_UNROLL
-        for (u32 mt = 0; mt < ROWS16; mt++) {
-            u32 x[4];
-            ptx_ldmatrix_x4(x, tile_lane_at(p_lane, BLOCK_ROWS, 2 * PANEL, mt, kk));
-            split_left(&p[mt], x);
+        for (u32 half = 0; half < STEP8; half++) {
+            u32 from = v_lane + (kk * STEP8 + half) * 8 * PANEL_ROW;
+            even[half] = ptx_ld_shared_16(from);
+            odd[half] = ptx_ld_shared_16((from ^ tile_turn(2 * PANEL, 1) * 16) + PANEL_ROW);
         }
+        HEED_UNROLL
+        for (u32 mt = 0; mt < ROWS16; mt++)
+            load_left(&p[mt], p_lane, mt, kk);
         HEED_UNROLL
         for (u32 n = 0; n < 4; n++) {
             single_right v;
-            split_right(&v, even.v[n], odd.v[n]);
+            HEED_UNROLL
+            for (u32 half = 0; half < STEP8; half++)
+                split_right(&v, even[half].v[n], odd[half].v[n], (int)half);
             HEED_UNROLL
             for (u32 mt = 0; mt < ROWS16; mt++)
-                single_multiply(part[mt][n], &p[mt], &v, kk == 0);
+                multiply(part[mt][n], &p[mt], &v, kk == 0);
         }
     }
     add_sums(sum->o[0][0], part[0][0], ROWS16 * 16);
