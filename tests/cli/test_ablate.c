@@ -68,12 +68,9 @@ static const char *source_of(const char *kernel)
 {
     static const struct {
         const char *end, *source;
-    } all[] = { { "_mma", "attn_mma.cu" },
-                { "_wgmma", "attn_wgmma.cu" },
-                { "_mla", "attn_mla.cu" },
-                { "f32_sm80_wide", "attn_wide32.cu" },
-                { "_wide", "attn_wide.cu" },
-                { "_naive", "attn_naive.cu" } };
+    } all[] = { { "_mma", "attn_mma.cu" },   { "_wgmma", "attn_wgmma.cu" },
+                { "_mla", "attn_mla.cu" },   { "f32_sm80_wide", "attn_wide32.cu" },
+                { "_wide", "attn_wide.cu" }, { "_naive", "attn_naive.cu" } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strstr(kernel, all[i].end))
             return all[i].source;

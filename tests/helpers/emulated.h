@@ -34,8 +34,8 @@ typedef struct emulated {
  * and by a second kernel, which must agree. */
 lab_subject emulated_subject(emulated *it);
 
-/* emulated_splits() returns how many blocks share @keys keys, where a test asks for @splits: one, if
- * the kernel merges none, and more, if a block cannot have so many keys. */
+/* emulated_splits() returns how many blocks share @keys keys, where a test asks for @splits: one,
+ * if the kernel merges none, and more, if a block cannot have so many keys. */
 unsigned emulated_splits(const emulated_kernel *kernel, unsigned splits, int64_t keys);
 
 /* emulated_needs() fills in what any kernel here needs: no workspace; and that nobody knows how
