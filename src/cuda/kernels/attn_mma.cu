@@ -32,8 +32,9 @@
  *     HEED_SHARED_V       1: V is the first columns of K, and is not loaded
  *     HEED_ACC16          1: products are summed in float16, those with V within a tile; needs
  *                         HEED_STEP_ORDER 1
- *     HEED_PRODUCTS       of float32 elements, by how products are made: 3: three of tf32; 2: three
- * of bfloat16; 1: one of tf32. They need HEED_STEP_ORDER 1. 0: elements have 16 bits
+ *     HEED_PRODUCTS       0: elements have 16 bits; else they are of float32, whose products are 3:
+ *                         three of tf32; 2: three of bfloat16; 1: one of tf32, and which need
+ *                         HEED_STEP_ORDER 1
  *
  * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
  *
