@@ -452,7 +452,8 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
     lab_reference_row(problem, data, row, scratch->weights, o, &expect->lse[i]);
     row_model model = model_row(problem, data, row, scratch, o, expect->lse[i]);
     row_errors errors = { model.o, model.lse };
-    for (int cut = 0; cut <= (problem->products == HEED_PRODUCTS_TF32); cut++)
+    const int ways = problem->products == HEED_PRODUCTS_TF32 ? 2 : 1;
+    for (int cut = 0; cut < ways; cut++)
         add_naive(&errors, problem, data, row, scratch, cut, model.reach, o, expect->lse[i]);
 
     double unit = lab_type_unit(problem->type), single = lab_type_unit(HEED_F32);

@@ -120,7 +120,7 @@ HEED_DEVICE float half_to_f32(u16 x)
 HEED_DEVICE void half_store(u8 *to, float x)
 {
 #if HEED_F32
-    ptx_st_global_f32((float *)to, x);
+    ptx_st_global_f32((float *)(void *)to, x);
 #else
     ptx_st_global_u16(to, half_of(x));
 #endif

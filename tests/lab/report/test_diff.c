@@ -60,7 +60,9 @@ static char *apply(const char *before, const char *diff)
     FILE *out = open_memstream(&made, &size);
     const char *at = before, *line = strstr(diff, "@@");
     for (line = line ? line : ""; *line;) {
-        const char *end = strchr(line, '\n') + 1;
+        const char *end = strchr(line, '\n');
+        assert_non_null(end);
+        end++;
         size_t length = (size_t)(end - line);
         long first;
         if (sscanf(line, "@@ -%ld,", &first) == 1) {
