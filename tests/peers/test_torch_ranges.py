@@ -5,6 +5,7 @@
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -17,8 +18,9 @@ CALLS = 4
 
 
 def run(library, *arguments):
-    command = [sys.executable, "-B", str(EXAMPLE), "--library", library, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-B", str(EXAMPLE), *arguments]
+    variables = dict(os.environ, HEED_LIBRARY=library, PYTHONPATH=str(ROOT / "python"))
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
 
 
 def check_range(library, spec):
