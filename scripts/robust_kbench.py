@@ -51,7 +51,8 @@ STUBS = {  # module: files of its stand-in
         "driver.py": "class Device:\n    @staticmethod\n    def count():\n        return 0\n",
     },
 }
-#: For heed's judge: the extension that the suite has built and timed, or if there is none one of the same source.
+#: For heed's judge: the extension that the suite has built and timed, or if there is none one of the same source. The
+#: solutions are heed's own: a stranger's has run by then, and could have put another extension there.
 WRAPPER = """
 import importlib.util
 import pathlib

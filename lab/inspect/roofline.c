@@ -71,13 +71,19 @@ static lab_roof longest(const lab_floor *floor, lab_roof without)
 #define TF32_SHARE (1.0 / 2)
 #define BF16X3_SHARE (1.0 / 3)
 
+/* Those of a GPU are by its architecture. */
+static bool is_gpu(const lab_ceilings *ceilings)
+{
+    return strncmp(ceilings->features, "sm_", 3) == 0;
+}
+
 double lab_roofline_matrix(const heed_problem *problem, const lab_ceilings *ceilings)
 {
     static const double shares[HEED_PRODUCTS_COUNT] = { [HEED_PRODUCTS_FULL] = FULL_SHARE,
                                                         [HEED_PRODUCTS_TF32] = TF32_SHARE,
                                                         [HEED_PRODUCTS_BF16X3] = BF16X3_SHARE };
     const double own = ceilings->matrix[problem->type];
-    if (problem->type != HEED_F32 || own == 0)
+    if (problem->type != HEED_F32 || own == 0 || !is_gpu(ceilings))
         return own;
     const double made = shares[problem->products] * ceilings->matrix[HEED_BF16];
     return own > made ? own : made;

@@ -61,8 +61,8 @@ typedef struct lab_ceilings {
     double launch;                     /* seconds */
 } lab_ceilings;
 
-/* lab_roofline_matrix() returns the operations per second of the products of @problem: those of
- * float32 may be made of three of TF32, or of those that the problem permits, on tensor cores. */
+/* lab_roofline_matrix() returns the operations per second of the products of @problem: on a GPU
+ * those of float32 may be made of three of TF32, or of those that the problem permits. */
 double lab_roofline_matrix(const heed_problem *problem, const lab_ceilings *ceilings);
 
 /* The work that no exact kernel can leave out. */

@@ -104,9 +104,7 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
     *why = NULL;
     if (problem->dim_qk <= NARROW_MAX && problem->dim_v <= NARROW_MAX)
         *why = "not worthwhile: is for other head dims";
-    else if (tiles_of(problem, config->value) < config->value[SPLITS] &&
-             config->value[SPLITS] > 1 &&
-             tiles_of(problem, config->value) <= config->value[SPLITS] / 2)
+    else if (tiles_of(problem, config->value) <= config->value[SPLITS] / 2)
         *why = "not worthwhile: more splits than key tiles";
     return !*why;
 }
