@@ -68,6 +68,7 @@ heed_long(test_evolve test_bad_cuda_sources test_interruptions test_killed_sourc
 heed_long(test_gate test_criteria test_little_time test_unsafe)
 heed_long(test_gate_rebuild regressions_are_found far_slower_in_no_time far_slower_than_a_small_library device_code_of_other_problems)
 heed_long(test_gates test_no_gate_is_idle)
+heed_long(test_inspect_code test_each_is_found_when_compiled)
 heed_long(test_rerun evolution_meets_it leader_that_will_not_run_loses)
 heed_long(test_insight test_less test_resumed test_tune)
 heed_long(test_measure_noise detectable_difference planted_gain)
