@@ -16,10 +16,10 @@ target_include_directories(heed_emulator PUBLIC
 
 # Attention kernels for the emulator, each an object with a table of what it is.
 #
-#   heed_emulated(SOURCE NAME PARAMETERS...)   emulator/SOURCE with -DHEED_PARAMETER=..., twice: for
+#   heed_emulated(SOURCE NAME PARAMETERS...)   emulator/kernels/SOURCE with -DHEED_PARAMETER=..., twice: for
 #                                              aligned tensors the table NAME, and NAME_unaligned
 # All are in one target, since each costs make some time, and so each has a source of its own that includes
-# emulator/SOURCE.
+# emulator/kernels/SOURCE.
 add_library(emulated_kernels OBJECT)
 add_library(emulated_appends OBJECT) # append.cu and merge.cu, which are not attention
 foreach(target emulated_kernels emulated_appends)
@@ -34,7 +34,7 @@ foreach(target emulated_kernels emulated_appends)
     endif()
     target_link_libraries(${target} PRIVATE heed_emulator)
 endforeach()
-add_library(heed_emulated STATIC emulator/kernels.c emulator/kernels_ablated.c emulator/kernels_changed.c
+add_library(heed_emulated STATIC emulator/kernels/kernels.c emulator/kernels/kernels_ablated.c emulator/kernels/kernels_changed.c
     $<TARGET_OBJECTS:emulated_kernels>)
 heed_flags(heed_emulated)
 target_link_libraries(heed_emulated PRIVATE heed_emulator)
@@ -55,7 +55,7 @@ function(heed_emulated_object source name)
     list(JOIN ARGN " " text)
     set(file "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.c")
     file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT
-        "#define EMULATED_KERNEL ${name}\n#define EMULATED_NAME \"${name} ${text}\"\n${defines}\n#include \"emulator/${source}\"\n")
+        "#define EMULATED_KERNEL ${name}\n#define EMULATED_NAME \"${name} ${text}\"\n${defines}\n#include \"emulator/kernels/${source}\"\n")
     if(source MATCHES "^(append|merge).c$")
         target_sources(emulated_appends PRIVATE "${file}")
     else()

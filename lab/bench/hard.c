@@ -8,8 +8,8 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/tensor/view.h"
-#include "lab/verify/products.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/products.h"
+#include "lab/verify/reference/reference.h"
 
 /* No element becomes larger: f16 goes up to 65504. */
 #define ELEMENT_MAX_F16 60000

@@ -7,7 +7,7 @@
 #include "heed.h"
 #include "lab/tensor/tensor.h"
 #include "lab/tensor/view.h"
-#include "lab/verify/expect.h"
+#include "lab/verify/reference/expect.h"
 
 /* One problem, with captured values or without. */
 typedef struct lab_bench_source {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lab/tensor/convert.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 /* Tells where everything lies, should the kernel stray. */
 static void trace_blocks(lab_trace *trace, const lab_stage *stage, bool locked)

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "heed.h"
-#include "lab/verify/expect.h"
 #include "lab/verify/inputs.h"
 #include "lab/verify/isolate.h"
+#include "lab/verify/reference/expect.h"
 #include "lab/verify/stage/stage.h"
 
 /* A kernel's own statement about a problem. */

@@ -10,9 +10,9 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/inputs_fill.h"
-#include "lab/verify/logit.h"
 #include "lab/verify/operands.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/logit.h"
+#include "lab/verify/reference/reference.h"
 
 /* How far elements of uneven vectors are from their mean, and in how many steps. */
 #define UNEVEN 0.25

@@ -6,7 +6,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/inputs_fill.h"
-#include "lab/verify/products.h"
+#include "lab/verify/reference/products.h"
 
 static double sign_of(double x)
 {

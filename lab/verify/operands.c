@@ -8,9 +8,9 @@
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/logit.h"
 #include "lab/verify/mixture.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/logit.h"
+#include "lab/verify/reference/reference.h"
 
 /* Streams of random numbers: those of operands begin here. */
 #define STREAM_OPERANDS 64

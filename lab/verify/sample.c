@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lab/tensor/convert.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 /* Drops the rows that cannot be judged. */
 static void keep_judged(lab_expect *expect)

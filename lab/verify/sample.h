@@ -24,7 +24,7 @@
 
 #include "heed.h"
 #include "lab/tensor/view.h"
-#include "lab/verify/expect.h"
+#include "lab/verify/reference/expect.h"
 
 /* An element to be written. */
 typedef struct lab_touch {

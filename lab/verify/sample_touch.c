@@ -6,9 +6,9 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/append.h"
-#include "lab/verify/logit.h"
-#include "lab/verify/products.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/logit.h"
+#include "lab/verify/reference/products.h"
+#include "lab/verify/reference/reference.h"
 #include "lab/verify/sample.h"
 
 /* A touch moves the row that it is meant for by so many times what is allowed, or as much as can

@@ -8,7 +8,7 @@
 
 #include "lab/base/mask.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 /* Without an estimate a kernel is taken to do so many operations in a second. */
 #define FLOPS_PER_SECOND 1e9

@@ -16,7 +16,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/npy.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 #include "run_heed.h"
 #include "scratch.h"
 

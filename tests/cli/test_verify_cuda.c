@@ -18,7 +18,7 @@
 #include "internal.h"
 #include "lab/verify/campaign.h"
 #include "lab/verify/mutants/steps.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 /* -------------------------------------------------------------------------- */
 /* Toy kernels                                                                */

@@ -8,7 +8,7 @@
 #define EMULATED_H
 
 #include "emulator/emulator.h"
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "lab/verify/verify.h"
 
 /* A kernel, how many blocks share the keys, and the results of its runs. */

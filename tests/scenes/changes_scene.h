@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "heed.h"
 #include "problem/operand.h"
 

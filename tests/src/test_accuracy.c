@@ -20,7 +20,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/view.h"
 #include "lab/verify/inputs.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 #define KEYS_MAX 2048
 #define KERNELS_MAX 16

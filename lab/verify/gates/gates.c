@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lab/tensor/convert.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 static const lab_gate table[LAB_GATES] = {
     { "executes", "it takes the problem and says that it is done", false, lab_gate_executes },

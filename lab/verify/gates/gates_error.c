@@ -7,9 +7,9 @@
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/verify/gates/gates.h"
-#include "lab/verify/logit.h"
-#include "lab/verify/products.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/logit.h"
+#include "lab/verify/reference/products.h"
+#include "lab/verify/reference/reference.h"
 
 /* "3 instead of NaN", as @verdict's reason, of O at @column or, at -1, of the LSE. */
 static void fail_class(lab_verdict *verdict, const lab_check *check, int64_t i, int64_t column,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lab/verify/gates/gates.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 void lab_gate_canaries(const lab_check *check, lab_verdict *verdict)
 {

@@ -8,8 +8,8 @@
 
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
-#include "lab/verify/logit.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/logit.h"
+#include "lab/verify/reference/reference.h"
 #include "lab/verify/variant.h"
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  */
 #include "lab/verify/mutants/steps.h"
 
-#include "lab/verify/products.h"
+#include "lab/verify/reference/products.h"
 
 static float get(const lab_view *view, const void *base, int64_t at)
 {

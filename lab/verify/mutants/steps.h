@@ -11,9 +11,9 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/view.h"
 #include "lab/verify/append.h"
-#include "lab/verify/logit.h"
 #include "lab/verify/mutants/suite.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/logit.h"
+#include "lab/verify/reference/reference.h"
 
 /* One row at work. */
 struct mutant_row {

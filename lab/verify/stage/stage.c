@@ -12,7 +12,7 @@
 #include "lab/tensor/random.h"
 #include "lab/verify/append.h"
 #include "lab/verify/operands.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 /* Bytes around each head vector that are painted in a sparse tensor. */
 #define MARGIN 64

@@ -16,7 +16,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/mutants/suite.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 #define LOTS 32
 #define KINDS 8

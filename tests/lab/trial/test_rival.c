@@ -18,7 +18,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/trial/peer/rival.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 #include "problems.h"
 #include "scratch.h"
 

@@ -11,9 +11,9 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/view.h"
-#include "lab/verify/expect.h"
 #include "lab/verify/inputs.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/expect.h"
+#include "lab/verify/reference/reference.h"
 
 typedef struct question {
     lab_values values;

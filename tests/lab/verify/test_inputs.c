@@ -12,7 +12,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/verify/inputs.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 #include "problems.h"
 
 #define KEYS_MAX 4096

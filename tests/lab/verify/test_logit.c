@@ -14,10 +14,10 @@
 #include "helpers/random_expression.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/expect.h"
-#include "lab/verify/expression.h"
 #include "lab/verify/inputs.h"
-#include "lab/verify/logit.h"
+#include "lab/verify/reference/expect.h"
+#include "lab/verify/reference/expression.h"
+#include "lab/verify/reference/logit.h"
 #include "problems.h"
 #include "src/problem/program.h"
 

@@ -12,7 +12,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/products.h"
+#include "lab/verify/reference/products.h"
 
 static float tf32(float x, bool cut)
 {

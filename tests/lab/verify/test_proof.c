@@ -13,7 +13,7 @@
 
 #include "lab/verify/mutants/steps.h"
 #include "lab/verify/proof.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 #define SPEC "b1 h2 s40 d24 f32 causal"
 

@@ -14,7 +14,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/tensor/view.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 #include "problems.h"
 
 #define KEYS_MAX 16

@@ -14,7 +14,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/verify/inputs.h"
 #include "lab/verify/mutants/steps.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 #include "lab/verify/sample.h"
 #include "lab/verify/stage/stage.h"
 

@@ -57,7 +57,7 @@ gates_now(last)
 if(NOT last)
     list(APPEND wrong "no gates at all")
 endif()
-foreach(file lab/verify/gates/gates_error.c lab/verify/expect.h lab/verify/stage/stage.c lab/verify/mutants/attend.cu
+foreach(file lab/verify/gates/gates_error.c lab/verify/reference/expect.h lab/verify/stage/stage.c lab/verify/mutants/attend.cu
     lab/verify/mutants/sources/timed/idle.c lab/trial/trial.c)
     file(APPEND "${SCRATCH}/${file}" "\n")
     gates_now(hash)

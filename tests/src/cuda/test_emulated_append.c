@@ -13,8 +13,8 @@
 #include "append.h"
 #include "appended.h"
 #include "cuda/append.h"
-#include "emulator/append.h"
 #include "emulator/emulator.h"
+#include "emulator/kernels/append.h"
 
 /* Specs, and whether vectors can be moved 16 bytes at a time. */
 static const struct {

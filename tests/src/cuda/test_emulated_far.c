@@ -19,7 +19,7 @@
 #include "emulated.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 #include "problem/problem.h"
 
 /* Of what is tried, a sample has one in so many. */

@@ -13,7 +13,7 @@
 
 #include "cuda/prefix.h"
 #include "emulator/emulator.h"
-#include "emulator/merge.h"
+#include "emulator/kernels/merge.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/stage/region.h"

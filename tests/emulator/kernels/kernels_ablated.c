@@ -1,7 +1,7 @@
 /*
  * kernels_ablated.c - degraded builds of kernels (ablate.cuh)
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 
 #include <stddef.h>
 

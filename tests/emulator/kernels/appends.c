@@ -1,7 +1,7 @@
 /*
  * appends.c - all that append.c was compiled as
  */
-#include "emulator/append.h"
+#include "emulator/kernels/append.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /*
  * merges.c - all that merge.c was compiled as
  */
-#include "emulator/merge.h"
+#include "emulator/kernels/merge.h"
 
 extern const emulated_merge merge_f32, merge_f16, merge_bf16;
 

@@ -1,7 +1,7 @@
 /*
  * expect.c - the right answer on some rows of a problem, and how far a kernel may be off
  */
-#include "lab/verify/expect.h"
+#include "lab/verify/reference/expect.h"
 
 #include <float.h>
 #include <math.h>
@@ -11,10 +11,10 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/common.h"
-#include "lab/verify/logit.h"
-#include "lab/verify/reference.h"
-#include "lab/verify/rounding.h"
+#include "lab/verify/reference/common.h"
+#include "lab/verify/reference/logit.h"
+#include "lab/verify/reference/reference.h"
+#include "lab/verify/reference/rounding.h"
 
 #define ROWS_MIN 4
 

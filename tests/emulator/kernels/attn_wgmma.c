@@ -1,39 +1,37 @@
 /*
- * attn_wide.c - attn_wide.cu for the emulator, in the config that macros say; EMULATED_KERNEL is
+ * attn_wgmma.c - attn_wgmma.cu for the emulator, in the config that macros say; EMULATED_KERNEL is
  * the name of what it defines
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"
 #include "emulator/ptx_hopper.cuh"
 
-#include "src/cuda/kernels/attn_wide.cu"
+#include "src/cuda/kernels/attn_wgmma.cu"
 
 static void run(const void *args)
 {
     heed_attend(*(const heed_cuda_mapped_args *)args);
 }
 
-static void combine(const void *args)
-{
-    heed_combine(*(const heed_cuda_args *)args);
-}
+#include "emulator/kernels/list.h"
 
 extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
     .type = HEED_BF16 ? 2 : 1,
     .masked = HEED_MASKED,
+    .hides_first = HEED_HIDES_FIRST,
+    .pairs = HEED_PAIRS,
     .dim_qk = HEED_DIM_QK,
     .dim_v = HEED_DIM_V,
-    .rows = GROUP_ROWS,
+    .rows = BLOCK_ROWS,
     .threads = THREADS,
     .shared_bytes = SHARED_BYTES,
-    .mapped = VALUE_KEYS,
+    .cluster = PAIR,
+    .mapped = HEED_TILE_KEYS,
     .columns = PANEL_COLUMNS,
-    .rows_apart = true,
+    .in_turn = HEED_SCHEDULE == 2,
     .run = run,
-    .combine = combine,
-    .combine_threads = COMBINE_THREADS,
-    .combine_rows = COMBINE_THREADS / 32 / COMBINE_SHARES,
-    .apart = true,
+    .list = LIST,
+    .list_keys = HEED_TILE_KEYS,
 };

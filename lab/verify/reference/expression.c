@@ -1,7 +1,7 @@
 /*
  * expression.c - the expressions of heed.h, as the reference computes them
  */
-#include "lab/verify/expression.h"
+#include "lab/verify/reference/expression.h"
 
 #include <ctype.h>
 #include <float.h>

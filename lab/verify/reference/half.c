@@ -1,11 +1,11 @@
 /*
  * half.c - where sums in half precision may overflow
  */
-#include "lab/verify/expect.h"
+#include "lab/verify/reference/expect.h"
 
 #include <math.h>
 
-#include "lab/verify/logit.h"
+#include "lab/verify/reference/logit.h"
 
 /* The largest number of f16. */
 #define HALF_MAX 65504.0

@@ -2,7 +2,7 @@
  * append.c - append.cu for the emulator, as macros say; EMULATED_KERNEL is the name of what it
  * defines
  */
-#include "emulator/append.h"
+#include "emulator/kernels/append.h"
 #include "emulator/ptx.cuh"
 
 #define HEED_MASKED 0

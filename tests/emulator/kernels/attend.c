@@ -2,7 +2,7 @@
  * attend.c - attend.cu for the emulator, with the mistake that macros say; EMULATED_KERNEL is the
  * name of what it defines
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"
 
 #include "lab/verify/mutants/attend.cu"

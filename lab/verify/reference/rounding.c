@@ -1,13 +1,13 @@
 /*
  * rounding.c - how far the sums of a row may be off, by the roundings of their partial sums
  */
-#include "lab/verify/rounding.h"
+#include "lab/verify/reference/rounding.h"
 
 #include <math.h>
 
 #include "lab/tensor/convert.h"
-#include "lab/verify/products.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/products.h"
+#include "lab/verify/reference/reference.h"
 
 static double square(double x)
 {

@@ -2,7 +2,7 @@
  * kernels_changed.c - kernels for problems whose logits change, whose keys are hidden by steps, or
  * that have sinks, with the words that emulated.cmake compiles them for
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  * attn_naive.c - attn_naive.cu for the emulator, as macros say; EMULATED_KERNEL is the name of what
  * it defines
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"
 
 #include "src/cuda/kernels/attn_naive.cu"

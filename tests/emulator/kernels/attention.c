@@ -2,7 +2,7 @@
  * attention.c - proposers/attention.cu for the emulator, as macros say; EMULATED_KERNEL is the name
  * of what it defines
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"
 
 #include "proposers/attention.cu"

@@ -1,7 +1,7 @@
 /*
  * logit.c - operations on logits, and hidden keys, beside causal masks, windows and chunks
  */
-#include "lab/verify/logit.h"
+#include "lab/verify/reference/logit.h"
 
 #include <math.h>
 

@@ -12,8 +12,8 @@
 
 #include "heed.h"
 #include "lab/tensor/view.h"
-#include "lab/verify/expression.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/expression.h"
+#include "lab/verify/reference/reference.h"
 
 typedef struct lab_logits {
     const heed_problem *problem;

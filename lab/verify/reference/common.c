@@ -1,14 +1,14 @@
 /*
  * common.c - how far a row may be off by the roundings of its query, which all of its logits share
  */
-#include "lab/verify/common.h"
+#include "lab/verify/reference/common.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/products.h"
+#include "lab/verify/reference/products.h"
 
 static bool is_needed(const heed_problem *problem)
 {

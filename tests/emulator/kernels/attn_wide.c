@@ -1,37 +1,39 @@
 /*
- * attn_wgmma.c - attn_wgmma.cu for the emulator, in the config that macros say; EMULATED_KERNEL is
+ * attn_wide.c - attn_wide.cu for the emulator, in the config that macros say; EMULATED_KERNEL is
  * the name of what it defines
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"
 #include "emulator/ptx_hopper.cuh"
 
-#include "src/cuda/kernels/attn_wgmma.cu"
+#include "src/cuda/kernels/attn_wide.cu"
 
 static void run(const void *args)
 {
     heed_attend(*(const heed_cuda_mapped_args *)args);
 }
 
-#include "emulator/list.h"
+static void combine(const void *args)
+{
+    heed_combine(*(const heed_cuda_args *)args);
+}
 
 extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
     .type = HEED_BF16 ? 2 : 1,
     .masked = HEED_MASKED,
-    .hides_first = HEED_HIDES_FIRST,
-    .pairs = HEED_PAIRS,
     .dim_qk = HEED_DIM_QK,
     .dim_v = HEED_DIM_V,
-    .rows = BLOCK_ROWS,
+    .rows = GROUP_ROWS,
     .threads = THREADS,
     .shared_bytes = SHARED_BYTES,
-    .cluster = PAIR,
-    .mapped = HEED_TILE_KEYS,
+    .mapped = VALUE_KEYS,
     .columns = PANEL_COLUMNS,
-    .in_turn = HEED_SCHEDULE == 2,
+    .rows_apart = true,
     .run = run,
-    .list = LIST,
-    .list_keys = HEED_TILE_KEYS,
+    .combine = combine,
+    .combine_threads = COMBINE_THREADS,
+    .combine_rows = COMBINE_THREADS / 32 / COMBINE_SHARES,
+    .apart = true,
 };

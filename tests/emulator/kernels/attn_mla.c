@@ -2,7 +2,7 @@
  * attn_mla.c - attn_mla.cu for the emulator, in the config that macros say; EMULATED_KERNEL is the
  * name of what it defines
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"
 #include "emulator/ptx_hopper.cuh"
 

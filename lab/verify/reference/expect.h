@@ -120,7 +120,7 @@
 #include <stdint.h>
 
 #include "heed.h"
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 /* Beyond this the rounding of an LSE leaves too little of a weight that is made of it. */
 #define LAB_LSE_FAR 0x1p15

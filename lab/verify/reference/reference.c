@@ -4,7 +4,7 @@
  * Three passes per row, no tricks: logits, softmax, weighted sum. Meant to be read; checks stay
  * fast by looking at few rows.
  */
-#include "lab/verify/reference.h"
+#include "lab/verify/reference/reference.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/verify/append.h"
-#include "lab/verify/logit.h"
-#include "lab/verify/products.h"
+#include "lab/verify/reference/logit.h"
+#include "lab/verify/reference/products.h"
 
 int64_t lab_rows(const heed_problem *problem)
 {

@@ -2,7 +2,7 @@
  * merge.c - merge.cu for the emulator, as macros say; EMULATED_KERNEL is the name of what it
  * defines
  */
-#include "emulator/merge.h"
+#include "emulator/kernels/merge.h"
 #include "emulator/ptx.cuh"
 
 #define HEED_MASKED 0

@@ -1,7 +1,7 @@
 /*
  * kernels.c - the kernels that emulated.cmake compiles for the emulator
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  * attn_wide32.c - attn_wide32.cu for the emulator, in the config that macros say; EMULATED_KERNEL
  * is the name of what it defines
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"
 
 #include "src/cuda/kernels/attn_wide32.cu"

@@ -2,7 +2,7 @@
  * products.c - products of float32 as a problem may permit them: of operands rounded to TF32, or of
  * sums of two bfloat16 without the product of their low parts
  */
-#include "lab/verify/products.h"
+#include "lab/verify/reference/products.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * attn_mma.c - attn_mma.cu for the emulator, in the config that macros say; EMULATED_KERNEL is the
  * name of what it defines
  */
-#include "emulator/kernel.h"
+#include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"
 
 #include "src/cuda/kernels/attn_mma.cu"
@@ -21,7 +21,7 @@ static void combine(const void *args)
     heed_combine(*(const heed_cuda_args *)args);
 }
 
-#include "emulator/list.h"
+#include "emulator/kernels/list.h"
 
 extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
