@@ -23,13 +23,13 @@ typedef struct lab_row_scratch {
 typedef struct lab_row_model {
     double o;
     double lse;
-    bool tied;    /* several logits may be the highest one, with values */
-    double reach; /* so far from o */
-    double above; /* how far the LSE may be beyond its error, as they are */
-    int64_t seen; /* keys */
-    double more;  /* decisions in doubt add so much to the weights, B, */
-    double less;  /* take off so much, A, */
-    double moved; /* and move o so far */
+    bool tied;     /* several logits may be the highest one, with values */
+    double reach;  /* so far from o */
+    double above;  /* how far the LSE may be beyond its error, as they are */
+    int64_t seen;  /* keys */
+    double more;   /* decisions in doubt add so much to the weights, B, */
+    double less;   /* take off so much, A, */
+    double moved;  /* and move o so far */
     bool doubtful; /* no errors are known */
 } lab_row_model;
 
