@@ -252,6 +252,7 @@ static heed_status put_cu(FILE *out, const parts *it)
         { "ARCH", arch },
         { "SOURCE", source },
         { "KIND", torch_kinds[it->problem.type] },
+        { "CAUSAL", it->problem.mask == HEED_MASK_NONE ? "false" : "true" },
     };
     lab_fill(out, lab_text_forward(), places, sizeof places / sizeof *places);
     free(source);

@@ -6,7 +6,9 @@
 
 enum {
     FIRST_CHECK = 6, /* of set_torch()'s arguments */
-    CHECKS = 8       /* of torch's state, at most */
+    CHECKS = 8,      /* of torch's state, at most */
+    DL_CUDA = 2,     /* DLPack's numbers */
+    DL_FLOAT32 = 2 | 32 << 8
 };
 
 /* NumPy's PyArrayObject_fields. */
@@ -61,6 +63,11 @@ static struct {
     PyObject *written; /* written(x) lets autograd know that a tensor was written to */
     PyObject *checks[CHECKS];
     int checks_count;
+    PyObject *setting;     /* setting(backend, operation) is how exact torch's products must be */
+    PyObject *backends[2]; /* its argument for a CPU, and for CUDA */
+    PyObject *operation;
+    PyObject *products;      /* a dict: by its answer, the word of a problem */
+    PyObject *full;          /* that for other answers, and types */
     PyObject *requires_grad; /* names of attributes */
     PyObject *current_level;
 } known;
@@ -194,12 +201,29 @@ int stream_of(const reading *from, void **stream)
 
 int is_plain(const PyObject *q)
 {
-    if (!known.torch || q->ob_type != known.torch)
+    if (!known.torch || !known.setting || q->ob_type != known.torch)
         return 0;
     for (int i = 0; i < known.checks_count; i++)
         if (answers(known.checks[i], NULL))
             return 0;
     return 1;
+}
+
+void add_products(PyObject *products, reading *to)
+{
+    add_word(to, (int64_t)(intptr_t)products);
+}
+
+PyObject *products_of(const reading *from)
+{
+    if ((from->words[0] >> 16 & 0xffff) != DL_FLOAT32)
+        return known.full;
+    int cuda = (int32_t)from->words[1] == DL_CUDA;
+    PyObject *arguments[] = { known.backends[cuda], known.operation };
+    PyObject *setting = call_with(known.setting, arguments, 2);
+    PyObject *products = setting ? PyDict_GetItemWithError(known.products, setting) : NULL;
+    drop(setting);
+    return products || PyErr_Occurred() ? products : known.full;
 }
 
 PyObject *set_numpy(PyObject *self, PyObject *const *x, Py_ssize_t count)
@@ -240,5 +264,19 @@ PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count)
     for (Py_ssize_t i = FIRST_CHECK; i < count; i++)
         known.checks[known.checks_count++] = keep(x[i]);
     known.torch = (PyTypeObject *)(void *)keep(x[0]);
+    return none();
+}
+
+PyObject *set_products(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 6)
+        return refuse("set_products(setting, cpu, cuda, operation, products, full)");
+    known.backends[0] = keep(x[1]);
+    known.backends[1] = keep(x[2]);
+    known.operation = keep(x[3]);
+    known.products = keep(x[4]);
+    known.full = keep(x[5]);
+    known.setting = keep(x[0]);
     return none();
 }

@@ -52,12 +52,22 @@ int stream_of(const reading *from, void **stream);
  * or autocast. */
 int is_plain(const PyObject *q);
 
+/* products_of() returns the word for the products that torch permits at this time to a call on the
+ * tensors of @from, q first, or NULL with an exception: "full", or one of set_products(). It is
+ * borrowed. add_products() makes the very object @products part of the key. */
+PyObject *products_of(const reading *from);
+void add_products(PyObject *products, reading *to);
+
 /* Functions of the module: set_numpy(array, use) returns (address, shape, strides, dtype,
  * writable) as they are read here, or, if @use is true, makes its type that of NumPy's arrays.
  * set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, *checks) does so for
  * tensors: with DLPack's table, functions of torch, the names of torch.autograd.forward_ad, the
- * function of note_written(), and functions whose answer is false in torch's plain state. */
+ * function of note_written(), and functions whose answer is false in torch's plain state.
+ * set_products(setting, cpu, cuda, operation, products, full) tells what products_of() needs:
+ * torch's function setting(cpu or cuda, operation), a dict with the words for its answers, and that
+ * for others. */
 PyObject *set_numpy(PyObject *self, PyObject *const *x, Py_ssize_t count);
 PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count);
+PyObject *set_products(PyObject *self, PyObject *const *x, Py_ssize_t count);
 
 #endif

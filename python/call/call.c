@@ -275,17 +275,10 @@ static PyObject *run(call_state *call, const plan_state *plan, PyObject *const *
     return answer || PyErr_Occurred() ? answer : none();
 }
 
-/* again(calls, words, q, k, v, out, *operands): the result of calls[key, words], or None. */
-static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
+/* The result of calls[key, words], or None; the arguments are those of again(). */
+static PyObject *repeat(PyObject *const *x, const reading *from)
 {
-    (void)self;
-    reading from;
-    int arrays = (int)count - 2;
-    if (arrays < FIXED || arrays > FIXED + OPERANDS)
-        return refuse("again(calls, words, q, k, v, out, *operands)");
-    if (!read_arrays(x + 2, arrays, &from))
-        return none();
-    PyObject *capsule = lookup(x[0], x[1], &from);
+    PyObject *capsule = lookup(x[0], x[1], from);
     if (!capsule) {
         PyErr_Clear(); /* such as of words that have no hash */
         return none();
@@ -294,17 +287,43 @@ static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
     plan_state *plan = call ? PyCapsule_GetPointer(call->plan, plan_name) : NULL;
     PyObject *answer = NULL;
     if (plan)
-        answer = plan->plan ? run(call, plan, x + 2, &from) : none();
+        answer = plan->plan ? run(call, plan, x + 2, from) : none();
     Py_DecRef(capsule);
     return answer;
 }
 
-/* The same where torch is in its plain state, else None. */
+/* Reads the arrays of again(). Returns 0, perhaps with an exception. */
+static int read_call(PyObject *const *x, Py_ssize_t count, reading *from)
+{
+    int arrays = (int)count - 2;
+    if (arrays >= FIXED && arrays <= FIXED + OPERANDS)
+        return read_arrays(x + 2, arrays, from);
+    refuse("again(calls, words, q, k, v, out, *operands)");
+    return 0;
+}
+
+/* again(calls, words, q, k, v, out, *operands): the result of calls[key, words], or None. */
+static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    reading from;
+    if (!read_call(x, count, &from))
+        return PyErr_Occurred() ? NULL : none();
+    return repeat(x, &from);
+}
+
+/* The same where torch is in its plain state, else None. The key is that of key_plain(). */
 static PyObject *again_plain(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
-    if (count > 2 && is_plain(x[2]))
-        return again(self, x, count);
-    return none();
+    (void)self;
+    reading from;
+    if (count < 3 || !is_plain(x[2]) || !read_call(x, count, &from))
+        return PyErr_Occurred() ? NULL : none();
+    PyObject *products = products_of(&from);
+    if (!products)
+        return NULL;
+    add_products(products, &from);
+    return repeat(x, &from);
 }
 
 /* key(words, q, k, v, out, *operands): that of again(), or None. */
@@ -315,6 +334,19 @@ static PyObject *key(PyObject *self, PyObject *const *x, Py_ssize_t count)
     if (count < 2 || count > 1 + FIXED + OPERANDS)
         return refuse("key(words, q, k, v, out, *operands)");
     return read_arrays(x + 1, (int)count - 1, &from) ? key_of(&from, x[0]) : none();
+}
+
+/* key_plain(products, words, q, k, v, out, *operands): that of again_plain(), or None. */
+static PyObject *key_plain(PyObject *self, PyObject *const *x, Py_ssize_t count)
+{
+    (void)self;
+    reading from;
+    if (count < 3 || count > 2 + FIXED + OPERANDS)
+        return refuse("key_plain(products, words, q, k, v, out, *operands)");
+    if (!read_arrays(x + 2, (int)count - 2, &from))
+        return none();
+    add_products(x[0], &from);
+    return key_of(&from, x[1]);
 }
 
 /* ---- Setting up ------------------------------------------------------------------------------ */
@@ -346,7 +378,7 @@ PyMODINIT_FUNC PyInit__call(void);
 
 PyMODINIT_FUNC PyInit__call(void)
 {
-    static PyMethodDef methods[12];
+    static PyMethodDef methods[14];
     static PyModuleDef module = { PyModuleDef_HEAD_INIT,
                                   "_call",
                                   "Known calls of heed; see python/call/call.c.",
@@ -360,10 +392,13 @@ PyMODINIT_FUNC PyInit__call(void)
         const char *name;
         fast_function *function;
     } rows[] = {
-        { "again", again },         { "again_plain", again_plain }, { "call", make_call },
-        { "close", close_plan },    { "count", count_calls },       { "key", key },
-        { "forget", forget },       { "plan", make_plan },          { "set_library", set_library },
-        { "set_numpy", set_numpy }, { "set_torch", set_torch },
+        { "again", again },         { "again_plain", again_plain },
+        { "call", make_call },      { "close", close_plan },
+        { "count", count_calls },   { "key", key },
+        { "forget", forget },       { "key_plain", key_plain },
+        { "plan", make_plan },      { "set_library", set_library },
+        { "set_numpy", set_numpy }, { "set_products", set_products },
+        { "set_torch", set_torch },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         methods[i] = (PyMethodDef){ rows[i].name, method(rows[i].function), METH_FASTCALL, NULL };

@@ -193,13 +193,17 @@ class Calls:
         o: Optional[Maker],
         lse: Optional[Maker],
         keep: Any = None,
+        products: Optional[str] = None,
     ) -> Any:
         """Remember a call that went well: of q, k, v, out and operands, which are given or None,
-        and whose names are fields of heed_buffers. Returns what counts it; None: it is repeated
-        the long way."""
+        and whose names are fields of heed_buffers. @products: that of products_of(), for calls
+        that follow torch's setting. Returns what counts it; None: it is repeated the long way."""
         if not knows(type(arrays[0])) or (words is not None and kinds(words) is None):
             return None
-        key = module.key(words, *arrays)
+        if products is None:
+            key = module.key(words, *arrays)
+        else:
+            key = module.key_plain(products, words, *arrays)
         if key is None:
             return None
         if len(self.known) >= self._limit:

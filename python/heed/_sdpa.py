@@ -17,6 +17,7 @@ from ._attention import attend, compute
 from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError
 from ._fields import Words
 from ._plan import Plan
+from ._precision import products_of
 
 calls = _again.Calls(256)
 repeat = _again.module.again_plain if _again.module else None
@@ -59,6 +60,7 @@ def _compute(
     causal: bool,
     scale: Optional[float],
     dense: bool,
+    products: str,
     want_plan: bool = False,
 ) -> Tuple[Tensor, Optional[Plan]]:
     """O of four dimensions and, if it is wanted and there is one, the plan."""
@@ -66,7 +68,10 @@ def _compute(
     if fits and key.shape[:-1] == value.shape[:-1] and not (o.numel() and key.shape[2]):
         return o.zero_(), None  # heed has no empty problems
     words = Words(
-        causal="top-left" if causal else False, scale=_values.scale("scale", scale), layout="bhsd"
+        causal="top-left" if causal else False,
+        scale=_values.scale("scale", scale),
+        layout="bhsd",
+        products=products,
     )
     shown = mask is not None and mask.dtype is torch.bool
     given = (None, mask) if shown else (mask, None)
@@ -90,7 +95,7 @@ def _forward(
     dense: bool = False,
 ) -> Tensor:
     with torch.no_grad():
-        return _compute(query, key, value, mask, causal, scale, dense)[0]
+        return _compute(query, key, value, mask, causal, scale, dense, products_of(query))[0]
 
 
 @_forward.register_fake
@@ -254,14 +259,16 @@ def cast(
     return query.to(dtype), key.to(dtype), value.to(dtype), mask
 
 
-def _learn(words: Tuple[Any, ...], arrays: Tuple[Any, ...], dense: bool, plan: Plan) -> None:
+def _learn(
+    words: Tuple[Any, ...], arrays: Tuple[Any, ...], dense: bool, products: str, plan: Plan
+) -> None:
     """Remember a call of torch's plain state that went well."""
     query, _, value, _, mask = arrays
     maker: Optional[_again.Maker] = (torch.empty_like, None, None)
     if _is_dense(query, value, dense):
         maker, _ = _again.makers_of(query, (*query.shape[:-1], value.shape[-1]), None)
     name = "shown" if mask is not None and mask.dtype is torch.bool else "bias"
-    calls.learn(words, arrays, (name,), plan, maker, None, keep=plan)
+    calls.learn(words, arrays, (name,), plan, maker, None, keep=plan, products=products)
 
 
 def scaled_dot_product_attention(
@@ -286,6 +293,9 @@ def scaled_dot_product_attention(
         is_causal: query i sees keys j <= i (top left), and no attn_mask may be given.
         scale: None: 1 / sqrt(dim). 0: all keys that are seen weigh the same.
         enable_gqa: groups of query heads may share a head of key and value.
+
+    Products of float32 are as exact as torch's setting asks for when the call runs, float32 or TF32
+    (torch.set_float32_matmul_precision() and torch.backends; docs/torch.md).
 
     Copied are a mask whose rows are not whole in memory (one of a single column, a transposed one),
     of more than four dimensions a key, value or mask with fewer batch elements than query, and under
@@ -334,7 +344,8 @@ def scaled_dot_product_attention(
         learns = _again.knows(Tensor) and all(
             x is None or x.data_ptr() == y.data_ptr() for x, y in zip((q, k, v, None, mask), own)
         )  # and not what was copied, or made by autocast
-        o, plan = _compute(q, k, v, mask, is_causal, scale, dense, want_plan=learns)
+        products = products_of(q)
+        o, plan = _compute(q, k, v, mask, is_causal, scale, dense, products, want_plan=learns)
         if plan is not None:
-            _learn((dropout_p, is_causal, scale, enable_gqa), own, dense, plan)
+            _learn((dropout_p, is_causal, scale, enable_gqa), own, dense, products, plan)
     return o if len(lead) == 1 else o.view(*query.shape[:-2], *o.shape[-2:])

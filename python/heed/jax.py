@@ -77,6 +77,7 @@ class _Words(NamedTuple):
     layout: str
     return_lse: bool
     operands: Tuple[str, ...]  # those that are given
+    products: str = "full"
 
 
 # ---- The call ------------------------------------------------------------------------------------
@@ -122,6 +123,7 @@ def _describe(words: _Words, views: Dict[str, View]) -> Tuple[Problem, Tuple[int
     """The problem of a call, and the sizes of O: batch, queries, heads and head dim."""
     layout = LAYOUTS[words.layout]
     fields = c.Problem(size=sizeof(c.Problem))
+    fields.products = c.PRODUCTS[words.products]
     operands = {name: views[name] for name in words.operands}
     most = (None, None)
     sizes = fill_sizes(fields, views["q"], views["k"], views["v"], operands, layout, most)
@@ -366,12 +368,14 @@ def attention(
     scale: Optional[float] = None,
     layout: str = "bshd",
     return_lse: bool = False,
+    products: str = "full",
 ) -> Any:
     """heed.attention() for arrays of JAX, traced or not, with its words and shapes.
 
     Args:
         q, k, v, bias, mask, slopes, sinks, starts, lengths, table: arrays of JAX or NumPy.
-        the others: as in heed.attention(). They are part of the traced program, not traced.
+        the others: as in heed.attention(). They are part of the traced program, not traced. JAX's
+            own precision, jax.default_matmul_precision(), does not change @products.
 
     Returns:
         out, or (out, lse), arrays of JAX.
@@ -381,11 +385,20 @@ def attention(
         UnsupportedError: a gradient is wanted with score, visible or table.
 
     Gradients are those of the definition, float32, for q, k, v, bias, slopes and sinks; they take
-    memory for batch * heads * queries * keys logits.
+    memory for batch * heads * queries * keys logits. Their products are JAX's own, of its precision.
     """
     _values.word("layout", layout, tuple(LAYOUTS))
     said = checked(
-        Words(causal, window, chunk, align, softcap, scale=scale, return_lse=return_lse)
+        Words(
+            causal,
+            window,
+            chunk,
+            align,
+            softcap,
+            scale=scale,
+            return_lse=return_lse,
+            products=products,
+        )
     )
     expression("score", score)
     expression("visible", visible)
@@ -413,6 +426,7 @@ def attention(
         layout,
         said.return_lse,
         tuple(given),
+        said.products,
     )
     found = _differentiable(words)(*arrays)
     return found if said.return_lse else found[0]

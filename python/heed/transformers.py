@@ -22,6 +22,7 @@ from torch import Tensor
 from . import _gradient
 from ._attention import attention
 from ._errors import InvalidError, UnsupportedError
+from ._precision import products_of
 from ._sdpa import wants_operator
 
 __all__ = ["attention_forward", "attention_mask", "register"]
@@ -57,6 +58,7 @@ def _attend(
         scale=scale,
         layout="bhsd",
         out=o.transpose(1, 2),
+        products=products_of(query),
     )
     return o
 

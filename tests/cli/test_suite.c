@@ -308,20 +308,31 @@ static void test_what_has_no_form(void **state)
     run_heed_cases(state, &way, "suite", cases, sizeof cases / sizeof *cases, none);
 }
 
-/* The task of integrations/ is one for robust-kbench and for heed's own reader. */
+/* The task of integrations/ is one for robust-kbench and for heed's own reader. Its solution is for
+ * one value of `causal`, and refuses the other one. */
 static void test_robust_kbench(void **state)
 {
-    static const char *const cu[] = { "torch::Tensor forward(torch::Tensor q",
-                                      "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)",
-                                      "TORCH_CUDA_ARCH_LIST=9.0a",
-                                      "b4 h16 s2048 d64 f16 causal",
-                                      "heed_attend<<<",
-                                      NULL };
+    static const char *const cu[] = {
+        "torch::Tensor forward(torch::Tensor q",
+        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)",
+        "TORCH_CUDA_ARCH_LIST=9.0a",
+        "b4 h16 s2048 d64 f16 causal",
+        "heed_attend<<<",
+        "torch::Tensor v, bool causal)",
+        "TORCH_CHECK(causal == true, \"causal must be true: this kernel is for b4 h16",
+        "pybind11::arg(\"causal\").noconvert() = true);",
+        NULL
+    };
+    static const char *const full[] = { "TORCH_CHECK(causal == false,",
+                                        "pybind11::arg(\"causal\").noconvert() = false);", NULL };
     run_heed_must(state, &way,
                   "heed suite export kernelbench --form cu " HEED_SOURCE_DIR
                   "/integrations/robust_kbench/tasks/heed_attention/func_forward.py",
                   0);
     check_solution(state, "func_forward_heed_cu_f16.cu", cu);
+    scratch_text_write(state, "plain.py", plain);
+    run_heed_must(state, &way, "heed suite export kernelbench --form cu plain.py", 0);
+    check_solution(state, "plain_heed_cu_f16.cu", full);
 }
 
 int main(void)

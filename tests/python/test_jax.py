@@ -101,6 +101,22 @@ class Jax(unittest.TestCase):
         o = heed.jax.attention(arrays[0], *pools, table=table, lengths=lengths)
         self.near(o, heed.attention(arrays[0], *pools, table=table, lengths=lengths))
 
+    def test_products(self):
+        """Permitted ones are in the problem under transforms too; a CPU's kernels make no use of it."""
+        q, k, v = draw(2, 3, 5, 2, 8), draw(2, 3, 5, 2, 8), draw(2, 3, 5, 2, 8)
+        call = functools.partial(heed.jax.attention, products="tf32")
+        both = jax.value_and_grad(lambda *x: call(*x).sum())
+        for function, arrays in ((call, (q[0], k[0], v[0])), (jax.vmap(call), (q, k, v)), (both, (q[0], k[0], v[0])),
+                                 (jax.vmap(both), (q, k, v))):
+            self.assertIn("products=tf32", jax.jit(function).lower(*arrays).as_text())
+        np.testing.assert_array_equal(jax.jit(jax.vmap(call))(q, k, v), jax.vmap(heed.jax.attention)(q, k, v))
+        wanted = jax.jit(jax.grad(lambda *x: heed.jax.attention(*x).sum()))(q[0], k[0], v[0])
+        np.testing.assert_allclose(jax.jit(both)(q[0], k[0], v[0])[1], wanted, atol=1e-6)
+        with self.assertRaisesRegex(heed.InvalidError, "products: 'tf16' is not one of full, tf32, bf16x3"):
+            heed.jax.attention(q[0], k[0], v[0], products="tf16")
+        with self.assertRaisesRegex(heed.InvalidError, r"products is 1 \(tf32\) and type is f16"):
+            call(*(x[0].astype(np.float16) for x in (q, k, v)))
+
     def test_in_a_loop(self):
         """As part of a program: a scan, whose steps feed each other."""
         q, k, _ = inputs({})[0]

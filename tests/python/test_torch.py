@@ -12,6 +12,7 @@ import pathlib
 import sys
 import unittest
 import warnings
+from unittest import mock
 
 try:
     import torch
@@ -290,6 +291,108 @@ class Operator(Case):
         wanted.square().sum().backward()
         for x, y in zip(tensors, copies):
             self.near(x.grad, y.grad, 1e-4)
+
+
+class Precision(Case):
+    """Of float32: torch's setting when a call runs is what its problem permits."""
+
+    NEW = hasattr(torch.backends, "fp32_precision")  # of torch 2.9
+
+    def setUp(self):
+        super().setUp()
+        heed.torch.report(clear=True)
+        self.x = draw(1, 2, 9, 16)
+        self.addCleanup(self.reset)
+
+    def reset(self):
+        torch.set_float32_matmul_precision("highest")
+        if self.NEW:
+            torch.backends.fp32_precision = "none"
+            for backend in (torch.backends.cuda, torch.backends.mkldnn):
+                backend.matmul.fp32_precision = "ieee"
+
+    def products(self, call=of_heed, x=None):
+        """Of a call on x alone."""
+        heed.torch.report(clear=True)
+        x = self.x if x is None else x
+        call(x, x, x)
+        ((calls, problem, _, reason),) = heed.torch.report()
+        self.assertEqual((calls, reason), (1, None))
+        words = [word for word in problem.split() if word.startswith("products=")]
+        return words[0] if words else None
+
+    def enabled(self, *tensors):
+        with heed.torch.enable():
+            return torch.nn.functional.scaled_dot_product_attention(*tensors)
+
+    @unittest.skipUnless(NEW or DEVICE == "cuda", "this torch has no setting for a CPU")
+    def test_it_follows(self):
+        compiled = torch.compile(lambda *x: of_heed(*x) + 1, fullgraph=True, backend="aot_eager")
+        mapped = torch.vmap(of_heed)
+        ways = (of_heed, self.enabled, compiled, lambda q, k, v: mapped(q[None], k[None], v[None]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for setting in ("highest", "high", "medium", "high", "highest"):
+                torch.set_float32_matmul_precision(setting)
+                for way, call in enumerate(ways):
+                    for _ in range(3):  # of which two are known
+                        with self.subTest(setting=setting, way=way):
+                            wanted = None if setting == "highest" else "products=tf32"
+                            self.assertEqual(self.products(call), wanted)
+
+    @unittest.skipUnless(heed._again.knows(torch.Tensor), "calls of this torch are not repeated in C")
+    def test_known_calls(self):
+        """Once each setting is known, calls of either are repeated in C."""
+        settings = ("highest", "high", "medium")
+        for setting in settings:
+            torch.set_float32_matmul_precision(setting)
+            of_heed(self.x, self.x, self.x)
+        with mock.patch.object(heed._sdpa, "_check", side_effect=AssertionError("the long way")):
+            for setting in settings * 2:
+                torch.set_float32_matmul_precision(setting)
+                self.assertEqual(self.products(), None if setting == "highest" else "products=tf32")
+
+    @unittest.skipUnless(NEW, "torch has one setting")
+    def test_settings_of_torch_2_9(self):
+        """Those of one backend, of all, and old ones beside new ones, of which torch's own getters raise."""
+        own = getattr(torch.backends, "cuda" if DEVICE == "cuda" else "mkldnn")
+        other = getattr(torch.backends, "mkldnn" if DEVICE == "cuda" else "cuda")
+        reduced = "products=tf32"
+        steps = (
+            (own.matmul, "tf32", reduced), (own.matmul, "ieee", None), (other.matmul, "tf32", None),
+            (own.matmul, "none", None), (torch.backends, "tf32", reduced), (own.matmul, "ieee", None),
+            (own.matmul, "none", reduced), (torch.backends, "none", None),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for step, (place, setting, wanted) in enumerate(steps):
+                place.fp32_precision = setting
+                with self.subTest(step=step):
+                    self.assertEqual([self.products(), self.products()], [wanted] * 2)
+            if DEVICE == "cpu":
+                own.matmul.fp32_precision = "bf16"
+                self.assertEqual(self.products(), reduced)
+
+    def test_each_device_has_its_own(self):
+        from heed._precision import products_of
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode():
+            there = torch.empty(1, device="cuda")
+        self.assertEqual(products_of(there), "full")
+        torch.backends.cuda.matmul.allow_tf32 = True
+        self.assertEqual(products_of(there), "tf32")
+        self.assertEqual(products_of(there.half()), "full")
+        self.assertEqual(products_of(torch.empty(1)), "full")
+        torch.backends.cuda.matmul.allow_tf32 = False
+        self.assertEqual(products_of(there), "full")
+
+    def test_of_half_types_there_is_none(self):
+        torch.set_float32_matmul_precision("high")
+        for dtype in (torch.float16, torch.bfloat16):
+            self.assertIsNone(self.products(x=self.x.to(dtype)))
+        with torch.autocast(DEVICE, torch.bfloat16):
+            self.assertIsNone(self.products())
 
 
 class Names(unittest.TestCase):

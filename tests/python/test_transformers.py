@@ -105,6 +105,21 @@ class Decoders(Case):
             self.assertIn(word, problems)
         self.assertNotIn("shown=", problems)  # none of these needs a mask of booleans
 
+    def test_products_of_float32(self):
+        """They follow torch's setting when a layer runs, compiled or not."""
+        def layer(x):
+            return heed.transformers.attention_forward(None, x, x, x, None)[0]
+
+        x = torch.randn(1, 2, 9, 16, device=DEVICE)
+        self.addCleanup(torch.set_float32_matmul_precision, "highest")
+        for call in (layer, torch.compile(layer, fullgraph=True, backend="aot_eager")):
+            for setting, permitted in (("highest", False), ("high", True), ("highest", False)):
+                torch.set_float32_matmul_precision(setting)
+                heed.torch.report(clear=True)
+                call(x)
+                self.assertEqual("f32 causal products=tf32" in self.problems(), permitted, self.problems())
+                self.assertIn("causal", self.problems())
+
     def test_padding(self):
         for name, make in DECODERS.items():
             eager, mine = both(make)

@@ -37,14 +37,13 @@ HEED_DEVICE void begin(const heed_cuda_args *args, const place *at, const source
 
 /* Starts to copy what comes behind a panel of a pass, which is step @step. */
 HEED_DEVICE void load_after(const heed_cuda_args *args, const place *at, const sources *from,
-                            u32 step, u32 pass, u32 panel)
+                            u32 step, u32 nth, u32 panel)
 {
     const int ends = panel + 1 == QK_PANELS;
-    if (ends && pass + 1 == score_passes(at))
+    if (ends && nth + 1 == score_passes(at))
         load_part(args, at, from, 0, 0, stage_of(step + 1));
     else if (!ABLATED(ABLATE_NO_LOADS) || step + 1 < STAGES)
-        load_panel(args, at, from, ends ? pass + 1 : pass, ends ? 0 : panel + 1,
-                   stage_of(step + 1));
+        load_panel(args, at, from, ends ? nth + 1 : nth, ends ? 0 : panel + 1, stage_of(step + 1));
 }
 
 /* Returns how many steps there were. */
@@ -52,7 +51,7 @@ HEED_DEVICE u32 make_scores(const heed_cuda_args *args, const place *at, const s
 {
     u32 passes = score_passes(at), step = 0;
     HEED_NO_UNROLL
-    for (u32 pass = 0; pass < passes; pass++) {
+    for (u32 nth = 0; nth < passes; nth++) {
         scores sum;
         HEED_UNROLL
         for (u32 i = 0; i < ROWS16 * KEYS8 * 4; i++)
@@ -60,11 +59,11 @@ HEED_DEVICE u32 make_scores(const heed_cuda_args *args, const place *at, const s
         HEED_NO_UNROLL
         for (u32 panel = 0; panel < QK_PANELS; panel++, step++) {
             await_step();
-            load_after(args, at, from, step, pass, panel);
+            load_after(args, at, from, step, nth, panel);
             started();
             multiply_panel(at, &sum, stage_of(step));
         }
-        leave_scores(at, &sum, pass);
+        leave_scores(at, &sum, nth);
     }
     return step;
 }

@@ -77,11 +77,11 @@ HEED_DEVICE void load_keys(const float *from, i64 stride, u32 smem, u32 valid, c
     }
 }
 
-/* Starts to copy what a step for scores needs: panel @panel of Q, and of the keys of pass @pass. */
+/* Starts to copy what a step for scores needs: panel @panel of Q, and of the keys of pass @nth. */
 HEED_DEVICE void load_panel(const heed_cuda_args *args, const place *at, const sources *from,
-                            u32 pass, u32 panel, u32 smem)
+                            u32 nth, u32 panel, u32 smem)
 {
-    u32 column = panel * PANEL, key = pass * PASS_KEYS, valid = at->keys - key;
+    u32 column = panel * PANEL, key = nth * PASS_KEYS, valid = at->keys - key;
     load_q(args, smem, column);
     if (HEED_DIM_QK % PANEL != 0 && column + ptx_thread() % CHUNKS * 4 >= HEED_DIM_QK)
         valid = 0;

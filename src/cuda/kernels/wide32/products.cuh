@@ -88,10 +88,10 @@ HEED_DEVICE void multiply_panel(const place *at, scores *sum, u32 smem)
 }
 
 /* Leaves the warp's scores of a pass where weights will be. */
-HEED_DEVICE void leave_scores(const place *at, const scores *sum, u32 pass)
+HEED_DEVICE void leave_scores(const place *at, const scores *sum, u32 nth)
 {
     u32 smem = ptx_shared_base() + WEIGHTS_AT, g = at->lane / 4, t = at->lane % 4;
-    u32 first = (pass * PASS_KEYS + at->warp * WARP_KEYS) / 4; /* chunk */
+    u32 first = (nth * PASS_KEYS + at->warp * WARP_KEYS) / 4; /* chunk */
     HEED_UNROLL
     for (u32 i = 0; i < ROWS16 * KEYS8 * 4; i++) {
         const u32 mt = i / 4 / KEYS8, nt = i / 4 % KEYS8, n = i % 4;
