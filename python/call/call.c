@@ -22,8 +22,9 @@ typedef heed_status execute_function(const heed_plan *plan, const heed_buffers *
 
 static struct {
     execute_function *execute;
-    PyObject *check;     /* check(status) raises the exception of a status */
-    PyObject *workspace; /* workspace(q, size, stream) makes a tensor of so many bytes */
+    PyObject *check; /* check(status) raises the exception of a status */
+    PyObject *take;  /* take(device, size, stream) returns the address of so many bytes on a GPU */
+    PyObject *give;  /* give(address) ends their use by calls */
 } known;
 
 /* ---- Plans and calls ------------------------------------------------------------------------- */
@@ -181,45 +182,55 @@ static PyObject *make(const maker *how, PyObject *q)
     return call_with(how->function, &q, 1);
 }
 
-/* Sets the stream of a CUDA device and the workspace. *@workspace is a tensor to be kept until the
- * work has begun, or NULL. Returns 0 with an exception. */
-static int place(const plan_state *plan, const reading *from, PyObject *q, heed_buffers *buffers,
-                 PyObject **workspace)
+/* Takes a workspace on a GPU; *@taken is what must be given back. Returns NULL with an
+ * exception. */
+static void *take_workspace(size_t bytes, const reading *from, void *on, PyObject **taken)
+{
+    PyObject *device = PyLong_FromLongLong(from->device_id);
+    PyObject *size = PyLong_FromLongLong((long long)(bytes + HEED_ALIGNMENT));
+    PyObject *stream = PyLong_FromVoidPtr(on);
+    PyObject *arguments[] = { device, size, stream };
+    *taken = device && size && stream ? call_with(known.take, arguments, 3) : NULL;
+    drop(device);
+    drop(size);
+    drop(stream);
+    char *address = *taken ? PyLong_AsVoidPtr(*taken) : NULL;
+    if (!address && !PyErr_Occurred())
+        refuse("heed: the workspace has no address");
+    return address ? address + (-(uintptr_t)address & (HEED_ALIGNMENT - 1)) : NULL;
+}
+
+/* Sets the stream of a CUDA device and the workspace, of which *@taken must be given back if it is
+ * not NULL. Returns 0 with an exception. */
+static int place(const plan_state *plan, const reading *from, heed_buffers *buffers,
+                 PyObject **taken)
 {
     if (plan->cuda && !stream_of(from, &buffers->stream))
         return 0;
     if (plan->workspace_size == 0)
         return 1;
     buffers->workspace_size = plan->workspace_size;
-    if (!plan->cuda) {
+    if (plan->cuda) {
+        buffers->workspace = take_workspace(plan->workspace_size, from, buffers->stream, taken);
+    } else {
         buffers->workspace = arena_of(plan->workspace_size);
         if (!buffers->workspace)
             PyErr_NoMemory();
-        return buffers->workspace != NULL;
     }
-    PyObject *size = PyLong_FromLongLong((long long)plan->workspace_size);
-    PyObject *stream = PyLong_FromVoidPtr(buffers->stream);
-    PyObject *arguments[] = { q, size, stream };
-    *workspace = size && stream ? call_with(known.workspace, arguments, 3) : NULL;
-    drop(size);
-    drop(stream);
-    buffers->workspace = *workspace ? data_of(*workspace) : NULL;
-    if (*workspace && !buffers->workspace)
-        refuse("heed: the workspace is no tensor");
-    if (buffers->workspace)
-        buffers->workspace = (void *)(((uintptr_t)buffers->workspace + HEED_ALIGNMENT - 1) &
-                                      ~(uintptr_t)(HEED_ALIGNMENT - 1));
     return buffers->workspace != NULL;
 }
 
-/* Executes with the results' memory known. Returns 0 with an exception. */
-static int execute(const plan_state *plan, heed_buffers *buffers)
+/* Executes with the results' memory known, and gives the workspace back: torch's next work on the
+ * stream may have it. Returns 0 with an exception. */
+static int execute(const plan_state *plan, heed_buffers *buffers, PyObject *taken)
 {
     PyThreadState *state = PyEval_SaveThread();
     heed_status status = known.execute(plan->plan, buffers);
     PyEval_RestoreThread(state);
-    if (status == HEED_OK)
-        return 1;
+    PyObject *given = taken ? call_with(known.give, &taken, 1) : none();
+    drop(given);
+    if (status == HEED_OK || !given)
+        return given != NULL;
     PyObject *answer = PyObject_CallFunction(known.check, "i", (int)status);
     drop(answer);
     if (answer)
@@ -258,18 +269,18 @@ static PyObject *run(call_state *call, const plan_state *plan, PyObject *const *
     PyObject *q = arrays[0], *out = arrays[3] == Py_None ? NULL : arrays[3];
     if (!out && !call->o.function)
         return none();
-    PyObject *lse = NULL, *workspace = NULL, *answer = NULL;
+    PyObject *lse = NULL, *taken = NULL, *answer = NULL;
     PyObject *o = result_of(&call->o, q, out, &buffers.o);
     if (o && call->lse.function)
         lse = result_of(&call->lse, q, NULL, &buffers.lse);
-    if (o && (lse || !call->lse.function) && place(plan, from, q, &buffers, &workspace) &&
-        execute(plan, &buffers)) {
+    if (o && (lse || !call->lse.function) && place(plan, from, &buffers, &taken) &&
+        execute(plan, &buffers, taken)) {
         call->count++;
         if (out)
             note_written(out);
         answer = lse ? PyTuple_Pack(2, o, lse) : keep(o);
     }
-    drop(workspace);
+    drop(taken);
     drop(lse);
     drop(o);
     return answer || PyErr_Occurred() ? answer : none();
@@ -354,14 +365,15 @@ static PyObject *key_plain(PyObject *self, PyObject *const *x, Py_ssize_t count)
 static PyObject *set_library(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
-    if (count != 3)
-        return refuse("set_library(execute, check, workspace)");
+    if (count != 4)
+        return refuse("set_library(execute, check, take, give)");
     void *address = PyLong_AsVoidPtr(x[0]);
     if (PyErr_Occurred())
         return NULL;
     memcpy(&known.execute, &address, sizeof address);
     known.check = keep(x[1]);
-    known.workspace = keep(x[2]);
+    known.take = keep(x[2]);
+    known.give = keep(x[3]);
     return none();
 }
 

@@ -11,7 +11,6 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-import threading
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from . import _library as c
@@ -43,42 +42,33 @@ def _load() -> Any:
     return module
 
 
-_WORKSPACE_KEPT = 64 << 20
+def take_workspace(device: int, size: int, stream: int) -> int:
+    """The address of @size bytes of torch's allocator, for work on a stream of the device.
 
-
-class _Workspaces(threading.local):
-    """Of one thread, by device and stream."""
-
-    def __init__(self) -> None:
-        self.kept: Dict[Tuple[Any, int], Any] = {}
-
-
-_workspaces = _Workspaces()
-
-
-def cuda_workspace(q: Any, size: int, stream: int) -> Any:
-    """A tensor of torch with room for @size bytes, aligned, on the current stream of q's device.
-    A thread keeps one for each stream, whose work is done in order. A CUDA graph that is being
-    captured has one of its own."""
+    A call takes them and gives them back when its work has begun, as a tensor would that it made.
+    A pool that torch takes for a while, as a CUDA graph's warmup does, must not hold them longer.
+    """
     torch = sys.modules["torch"]
-    device, size = q.device, size + c.ALIGNMENT
-    if (
-        size > _WORKSPACE_KEPT
-        or device.index != torch.cuda.current_device()  # whose stream alone is asked next
-        or torch.cuda.is_current_stream_capturing()
-    ):
-        return torch.empty(size, dtype=torch.uint8, device=device)
-    found = _workspaces.kept.get((device, stream))
-    if found is None or found.numel() < size:
-        found = torch.empty(size, dtype=torch.uint8, device=device)
-        _workspaces.kept[device, stream] = found
-    return found
+    take = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
+    if take is not None and device == torch.cuda.current_device():
+        address: int = take(size, stream)  # a microsecond less than making a device current
+        return address
+    address = torch.cuda.caching_allocator_alloc(size, device, stream)
+    return address
+
+
+def give_workspace(address: int) -> None:
+    """Give back what take_workspace() gave."""
+    sys.modules["torch"].cuda.caching_allocator_delete(address)
 
 
 module: Any = _load()
 if module is not None:
     module.set_library(
-        ctypes.cast(library.heed_execute, ctypes.c_void_p).value, c.check, cuda_workspace
+        ctypes.cast(library.heed_execute, ctypes.c_void_p).value,
+        c.check,
+        take_workspace,
+        give_workspace,
     )
 
 _learned: Dict[type, bool] = {}

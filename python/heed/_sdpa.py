@@ -32,15 +32,21 @@ def is_broadcast(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) ->
     )
 
 
-def _is_dense(query: Tensor, value: Tensor, dense: bool) -> bool:
-    return dense or query.shape[-1] != value.shape[-1] or query.stride(-1) != 1
-
-
 def result_like(query: Tensor, value: Tensor, dense: bool) -> Tensor:
-    """A tensor for O, with torch's own strides: dense, or in the order of query's dimensions."""
-    if _is_dense(query, value, dense):
-        return query.new_empty((*query.shape[:-1], value.shape[-1]))
-    return torch.empty_like(query)
+    """A tensor for O, with torch's own strides. On a CUDA device each backend of torch has its own:
+    these are those of the one that takes query's type, for float32 the memory-efficient one, which
+    puts heads beside dim, and for others flash and cuDNN, which keep query's order."""
+    shape = (*query.shape[:-1], value.shape[-1])
+    cuda, same = query.device.type == "cuda", query.shape[-1] == value.shape[-1]
+    if dense or query.stride(-1) != 1 or not (cuda or same):
+        return query.new_empty(shape)
+    if same and not (cuda and query.dtype is torch.float32):
+        return torch.empty_like(query)
+    order = [0, 2, 1, 3]
+    if query.dtype is not torch.float32:
+        order[:3] = sorted(range(3), key=query.stride, reverse=True)
+    o = query.new_empty([shape[i] for i in order])
+    return o.permute([order.index(i) for i in range(4)])
 
 
 #: Names of heed.attention() in its messages, and those that they have here.
@@ -260,13 +266,14 @@ def cast(
 
 
 def _learn(
-    words: Tuple[Any, ...], arrays: Tuple[Any, ...], dense: bool, products: str, plan: Plan
+    words: Tuple[Any, ...], arrays: Tuple[Any, ...], o: Tensor, products: str, plan: Plan
 ) -> None:
-    """Remember a call of torch's plain state that went well."""
-    query, _, value, _, mask = arrays
-    maker: Optional[_again.Maker] = (torch.empty_like, None, None)
-    if _is_dense(query, value, dense):
-        maker, _ = _again.makers_of(query, (*query.shape[:-1], value.shape[-1]), None)
+    """Remember a call of torch's plain state that went well, and how its result is made."""
+    query, mask = arrays[0], arrays[4]
+    maker: _again.Maker = (torch.empty_like, None, None)
+    if o.shape != query.shape or o.stride() != torch.empty_like(query, device="meta").stride():
+        given = {"dtype": o.dtype, "device": o.device}
+        maker = (torch.empty_strided, (tuple(o.shape), o.stride()), given)
     name = "shown" if mask is not None and mask.dtype is torch.bool else "bias"
     calls.learn(words, arrays, (name,), plan, maker, None, keep=plan, products=products)
 
@@ -302,10 +309,10 @@ def scaled_dot_product_attention(
     vmap a tensor without the mapped dimension; nothing else is.
 
     Returns:
-        (batch, ..., heads, queries, dim of value), with torch's strides: in memory its dimensions
-        have the order of query's where there are four, value's dim is query's, and no keys are
-        broadcast; else it is dense. A row that sees no key is 0. Gradients are torch's: they are
-        computed from query, key and value by torch's own operations.
+        (batch, ..., heads, queries, dim of value), with torch's strides, on a CUDA device those of
+        the backend that takes the type: docs/torch.md has a table. A row that sees no key is 0.
+        Gradients are torch's: they are computed from query, key and value by torch's own
+        operations.
 
     Raises:
         InvalidError, ArgumentTypeError: as heed.attention(), for what torch refuses too.
@@ -338,6 +345,7 @@ def scaled_dot_product_attention(
         mask = _rows(_dims4("attn_mask", mask, lead), k.shape[2])
     given = (q, k, v) if mask is None else (q, k, v, mask)
     o: Tensor
+    plan = None
     if wants_operator(*given):
         o = _forward(q, k, v, mask, is_causal, scale, dense)
     else:
@@ -346,6 +354,8 @@ def scaled_dot_product_attention(
         )  # and not what was copied, or made by autocast
         products = products_of(q)
         o, plan = _compute(q, k, v, mask, is_causal, scale, dense, products, want_plan=learns)
-        if plan is not None:
-            _learn((dropout_p, is_causal, scale, enable_gqa), own, dense, products, plan)
-    return o if len(lead) == 1 else o.view(*query.shape[:-2], *o.shape[-2:])
+    if len(lead) != 1:
+        o = o.view(*query.shape[:-2], *o.shape[-2:])
+    if plan is not None:
+        _learn((dropout_p, is_causal, scale, enable_gqa), own, o, products, plan)
+    return o

@@ -7,12 +7,14 @@ python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exi
 is no numpy, or no heed_call.so for the interpreter.
 """
 
+import ctypes
 import gc
 import os
 import pathlib
 import sys
 import threading
 import unittest
+from unittest import mock
 
 try:
     import numpy as np
@@ -27,7 +29,7 @@ except ImportError:
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
 os.environ["HEED_DEVICE"] = "cpu"  # of plans without a device=; calls go by their arrays
 import heed  # noqa: E402
-from heed import _again, _attention, _fields  # noqa: E402
+from heed import _again, _attention, _fields, _library  # noqa: E402
 
 if _again.module is None:
     print("SKIPPED: no heed_call.so for this interpreter")
@@ -277,6 +279,75 @@ class OfTorch(unittest.TestCase):
             self.assertLess(abs(y - x), 100)
 
 
+@unittest.skipUnless(torch, "no torch")
+class Workspaces(unittest.TestCase):
+    """A plan of the CPU that is told to be a GPU's: its workspace is taken for the call alone."""
+
+    def setUp(self):
+        _again.knows(torch.Tensor)
+        self.q, self.k, self.v = (torch.randn(1, n, 2, 64) for n in (1, 300, 300))
+        self.plan = heed.Plan("b1 h2 s1/300 d64 f32")
+        self.size = self.plan.workspace_size
+        self.assertGreater(self.size, 0)
+        self.addCleanup(self.install, _again.take_workspace, _again.give_workspace)
+        self.held, self.asked = {}, []
+
+    def install(self, take, give):
+        execute = ctypes.cast(_library.library.heed_execute, ctypes.c_void_p).value
+        _again.module.set_library(execute, _library.check, take, give)
+
+    def take(self, *words):
+        memory = (ctypes.c_char * (words[1] + 8))()
+        address = ctypes.addressof(memory) // 8 * 8 + 8  # aligned to less than heed wants
+        self.held[address] = memory
+        self.asked.append(words)
+        return address
+
+    def call(self, *tensors):
+        state = _again.module.plan(self.plan._pointer, self.size, True)
+        calls = _again.Calls(1)
+        calls.known[_again.module.key(None, *tensors, None), None] = _again.module.call(
+            state, (), (torch.empty_like, None, None), None, None
+        )
+        return _again.module.again(calls.known, None, *tensors, None)
+
+    def test_they_are_given_back(self):
+        self.install(self.take, self.held.__delitem__)
+        wanted = heed.attention(self.q, self.k, self.v)
+        for _ in range(3):
+            o = self.call(self.q, self.k, self.v)
+            if o is None:
+                self.skipTest("this torch has no __dlpack_c_exchange_api__")
+            self.assertTrue(torch.equal(o, wanted))
+            self.assertEqual(self.held, {})
+        self.assertEqual(self.asked, [(0, self.size + _library.ALIGNMENT, 0)] * 3)
+
+    def test_after_an_error(self):
+        self.install(self.take, self.held.__delitem__)
+        odd = torch.frombuffer(bytearray(4 * 64 + 2), dtype=torch.float32, offset=2)
+        with self.assertRaisesRegex(heed.InvalidError, "aligned"):
+            self.call(odd.view(1, 1, 1, 64), self.k[:, :, :1], self.v[:, :, :1])
+        self.assertEqual((self.held, len(self.asked)), ({}, 1))
+
+    def test_errors_of_the_allocator(self):
+        def fail(*words):
+            raise MemoryError("all is taken")
+
+        for take, give, error in ((fail, print, MemoryError), (self.take, fail, MemoryError),
+                                  (lambda *words: 0, print, TypeError), (lambda *words: None, print, TypeError)):
+            self.install(take, give)
+            with self.assertRaises(error):
+                self.call(self.q, self.k, self.v)
+
+    def test_of_torch(self):
+        """The long way where another device is current."""
+        with mock.patch.object(torch.cuda, "current_device", lambda: 1), \
+                mock.patch.object(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", lambda *x: x, create=True), \
+                mock.patch.object(torch.cuda, "caching_allocator_alloc", lambda *x: x):
+            self.assertEqual(_again.take_workspace(1, 64, 7), (64, 7))
+            self.assertEqual(_again.take_workspace(0, 64, 7), (64, 0, 7))
+
+
 @unittest.skipUnless(torch and torch.cuda.is_available(), "no GPU")
 class OnCuda(unittest.TestCase):
     """A problem whose keys are split, so that it needs a workspace."""
@@ -342,6 +413,21 @@ class OnCuda(unittest.TestCase):
             eager = self.call(0)  # beside the graph
             self.check(o, i)
             self.check(eager, 0)
+
+    def test_nothing_is_kept(self):
+        """Neither of the device's memory, nor of a pool that torch takes for a while, as a CUDA graph's warmup does."""
+        self.check(self.call(0), 0)
+        before = torch.cuda.memory_allocated()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            self.check(self.call(1), 1)
+        self.assertEqual(torch.cuda.memory_allocated(), before)
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool):
+            found = [self.call(i) for i in range(4)]
+        for i, o in enumerate(found):
+            self.check(o, i)
+        blocks = [block for segment in pool.snapshot() for block in segment["blocks"]]
+        self.assertEqual(sum(block["state"] == "active_allocated" for block in blocks), 4)
 
     def test_threads(self):
         self.call(0)

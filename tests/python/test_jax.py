@@ -199,7 +199,8 @@ class Jax(unittest.TestCase):
         """heed.attention() returns arrays of JAX for those of JAX."""
         arrays, _ = inputs({})
         wanted, lse = heed.attention(*arrays, return_lse=True)
-        own = [jax.device_put(x, jax.devices("cpu")[0]) for x in arrays]
+        host = jax.devices("cpu")[0]
+        own = [jax.device_put(x, host) for x in arrays]
         for _ in range(2):
             mine, log = heed.attention(*own, return_lse=True)
             for x, y in ((mine, wanted), (log, lse)):
@@ -208,8 +209,9 @@ class Jax(unittest.TestCase):
         half = heed.attention(*(x.astype(jnp.bfloat16) for x in own))
         self.assertEqual(str(half.dtype), "bfloat16")
         self.near(half, wanted, 3e-2)
-        same = [jnp.ones((1, 4, 2, 8), jnp.float32)] * 3
-        self.assertIsInstance(heed.Plan("b1 h2 s4 d8 f32").execute(*same), jax.Array)
+        same = [jax.device_put(np.ones((1, 4, 2, 8), np.float32), host)] * 3
+        plan = heed.Plan("b1 h2 s4 d8 f32", heed.Context("cpu"))
+        self.assertIsInstance(plan.execute(*same), jax.Array)
         with self.assertRaisesRegex(heed.ArgumentTypeError, "heed.jax.attention takes traced arrays"):
             jax.jit(lambda q: heed.attention(q, *own[1:]))(own[0])
         with self.assertRaisesRegex(heed.ArgumentTypeError, "arrays of JAX cannot be written"):

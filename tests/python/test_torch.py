@@ -8,6 +8,7 @@ is no torch.
 """
 
 import contextlib
+import gc
 import pathlib
 import sys
 import unittest
@@ -16,6 +17,8 @@ from unittest import mock
 
 try:
     import torch
+    from torch._subclasses import FakeTensorMode
+    from torch.nn.attention import SDPBackend
     from torch.nn.functional import scaled_dot_product_attention as of_torch
 except ImportError as missing:
     print(f"SKIPPED: {missing}")
@@ -27,10 +30,34 @@ import heed.torch  # noqa: E402
 of_heed = heed.torch.scaled_dot_product_attention
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ROUNDING = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1e-2}
+HALF = (SDPBackend.FLASH_ATTENTION.value, SDPBackend.CUDNN_ATTENTION.value)
+BACKENDS = {torch.float32: (SDPBackend.EFFICIENT_ATTENTION.value,), torch.float16: HALF, torch.bfloat16: HALF}
 
 
 def draw(*shape, dtype=torch.float32):
     return torch.randn(*shape, dtype=dtype, device=DEVICE)
+
+
+def without_elements(x, device):
+    """A tensor of FakeTensorMode."""
+    return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=device)
+
+
+def of_backend(q, k, v):
+    """The result of torch's backend that takes the type on a GPU, without elements."""
+    with FakeTensorMode():
+        tensors = [without_elements(x, "cuda") for x in (q, k, v)]
+        efficient = q.dtype is torch.float32
+        name = "_scaled_dot_product_efficient_attention" if efficient else "_scaled_dot_product_cudnn_attention"
+        return getattr(torch.ops.aten, name)(*tensors, None, False)[0]
+
+
+def define(q, k, v, mask=None, scale=1.0):
+    """Attention by its definition in float64. Every query sees a key."""
+    t = scale * q.double() @ k.double().transpose(-2, -1)
+    if mask is not None:
+        t = t.masked_fill(~mask, -torch.inf) if mask.dtype is torch.bool else t + mask.double()
+    return (t.softmax(-1) @ v.double()).to(q.dtype)
 
 
 def draw_mask(*shape):
@@ -83,18 +110,23 @@ class Forward(Case):
         self.assertTrue((of_heed(q, k, v, none)[:, :, 7] == 0).all())
 
     def test_masks_that_are_copied(self):
-        """Rows that are not whole in memory; the second time with other values, when nothing may be known."""
+        """Rows that are not whole in memory, which torch refuses on a GPU; the second time with other values, when
+        nothing may be known."""
         q, k, v = draw(2, 4, 33, 32), draw(2, 4, 50, 32), draw(2, 4, 50, 24)
+
+        def check(mask):
+            self.near(of_heed(q, k, v, mask), of_torch(q, k, v, mask.expand(2, 4, 33, 50).contiguous()))
+
         for shape in ((33, 1), (1, 1), (2, 4, 1, 1), (4, 33, 1), (2, 1, 33, 1)):
             for _ in range(2):
-                self.same(q, k, v, draw(*shape))
+                check(draw(*shape))
                 shown = draw_mask(*shape[:-1], 2)[..., 1:]
                 shown[..., :1, :] = True
-                self.same(q, k, v, shown)
+                check(shown)
         for _ in range(2):
             for mask in (draw(50, 33).t(), draw(33, 100)[:, ::2], draw(33, 1).expand(33, 50),
                          draw(2, 1, 50, 33).transpose(2, 3), draw_mask(33, 101)[:, ::2][:, :50]):
-                self.same(q, k, v, mask)
+                check(mask)
 
     def test_empty(self):
         """Zeros, of torch's shape, with gradients."""
@@ -115,15 +147,16 @@ class Forward(Case):
         self.assertTrue((q.grad == 0).all())
 
     def test_scales(self):
-        """0 makes means of the values."""
+        """0 makes means of the values. Backends of torch multiply it by the -inf of keys that are not there."""
+        causal = torch.ones(9, 50, dtype=torch.bool, device=DEVICE).tril()
         for dtype, bound in ROUNDING.items():
             q, k, v = (draw(2, 4, n, 16, dtype=dtype) for n in (9, 50, 50))
             for scale in (0, 0.0, -0.0, 1e-50, -0.3):
-                self.same(q, k, v, scale=scale, bound=bound)
-            self.same(q, k, v, draw(9, 50), scale=0.0, bound=bound)
-            self.same(100 * q, 100 * k, v, scale=0.0, bound=bound)
-            mean = v.float().cumsum(2)[:, :, :9] / torch.arange(1, 10, device=DEVICE)[:, None]
-            self.near(of_heed(q, k, v, is_causal=True, scale=0.0), mean.to(dtype), bound)  # torch's are NaN
+                self.near(of_heed(q, k, v, scale=scale), define(q, k, v, scale=scale), bound)
+            for mask in (draw(9, 50), draw_mask(9, 50)):
+                self.near(of_heed(q, k, v, mask, scale=0.0), define(q, k, v, mask, scale=0.0), bound)
+            self.near(of_heed(100 * q, 100 * k, v, scale=0.0), define(q, k, v, scale=0.0), bound)
+            self.near(of_heed(q, k, v, is_causal=True, scale=0.0), define(q, k, v, causal, 0.0), bound)
 
     def test_dimensions(self):
         q = draw(2, 3, 4, 7, 8)
@@ -141,15 +174,26 @@ class Forward(Case):
         q, k, v = draw(2, 37, 3, 4, 16).permute(2, 0, 3, 1, 4)
         self.same(q, k, v, is_causal=True)
 
-    def test_strides(self):
-        """Those of torch, the second time as well, when the call is known."""
-        k, v, wide = draw(2, 4, 7, 8), draw(2, 4, 7, 8), draw(2, 4, 7, 12)
-        queries = (
+    def queries(self):
+        return (
             draw(2, 4, 5, 8), draw(2, 5, 4, 8).transpose(1, 2), draw(2, 5, 3, 4, 8).permute(2, 0, 3, 1, 4)[0],
             draw(5, 2, 4, 8).permute(1, 2, 0, 3), draw(2, 4, 5, 20)[..., :8], draw(1, 1, 5, 8).expand(2, 4, 5, 8),
             draw(2, 1, 4, 8).transpose(1, 2), draw(4, 2, 5, 8).transpose(0, 1),
         )
-        for q in queries:
+
+    def laid_out_as_of_torch(self, *tensors, **words):
+        mine, wanted = self.same(*tensors, **words, bound=2e-3)
+        if DEVICE == "cpu" or mine.dim() != 4:
+            return self.laid_out(mine, wanted)
+        self.laid_out(mine, of_backend(*tensors[:3]))
+        if torch._fused_sdp_choice(*tensors, **words) in BACKENDS[mine.dtype]:
+            self.laid_out(mine, wanted)
+
+    def test_strides(self):
+        """Those of torch, the second time as well, when the call is known; on a GPU those of the backend that takes
+        the type, which torch may not have chosen."""
+        k, v, wide = draw(2, 4, 7, 8), draw(2, 4, 7, 8), draw(2, 4, 7, 12)
+        for q in self.queries():
             cases = (
                 ((q, k, v), {}), ((q, k, wide), {}), ((q.half(), k.half(), v.half()), {}),
                 ((q, k, v, draw(q.shape[2], 7)), {}), ((q, k[:, :2], v[:, :2]), {"enable_gqa": True}),
@@ -159,9 +203,21 @@ class Forward(Case):
                 cases += (((q, k[:, :1], v[:, :1]), {}), ((q, k[:1], v[:1]), {}))
             for tensors, words in cases:
                 for _ in range(2):
-                    self.laid_out(*self.same(*tensors, **words, bound=2e-3))
-        five = (draw(2, 3, 5, 4, 8).transpose(2, 3), draw(2, 3, 4, 7, 8), draw(2, 3, 4, 7, 8))
-        self.laid_out(*self.same(*five))
+                    self.laid_out_as_of_torch(*tensors, **words)
+        self.laid_out_as_of_torch(draw(2, 3, 5, 4, 8).transpose(2, 3), draw(2, 3, 4, 7, 8), draw(2, 3, 4, 7, 8))
+
+    def test_strides_on_a_gpu(self):
+        """As torch's backends there promise them, of tensors without elements."""
+        for q in self.queries():
+            for dim in (8, 12):
+                for dtype in ROUNDING:
+                    tensors = [x.to(dtype) for x in (q, draw(2, 4, 7, 8), draw(2, 4, 7, dim))]
+                    with self.subTest(dtype=dtype, dim=dim, stride=q.stride()), FakeTensorMode():
+                        q0, _, v0 = (without_elements(x, "cuda") for x in tensors)
+                        mine = heed._sdpa.result_like(q0, v0, False)
+                        self.assertEqual(mine.shape, (*q.shape[:3], dim))
+                        self.assertEqual(mine.stride(3), 1)
+                        self.laid_out(mine, of_backend(*tensors))
 
     def test_autocast(self):
         q, k, v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
@@ -395,6 +451,34 @@ class Precision(Case):
             self.assertIsNone(self.products())
 
 
+class Memory(Case):
+    def test_nothing_is_kept(self):
+        """No tensor that a call makes outlives it: a CUDA graph's warmup refuses any but results."""
+        q, k, v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
+        wide, mask = draw(1, 2, 5, 1200), draw(9, 1)
+        heeds, either = torch.ops.heed.scaled_dot_product_attention, torch.ops.heed.attention_or_torch
+        calls = (
+            lambda: of_heed(q, k, v), lambda: of_heed(q, k, v, mask), lambda: heeds(q, k, v, None, True, None),
+            lambda: either(q, k, v, mask, False, 0.0, False), lambda: either(wide, wide, wide, None, False, None, False),
+            lambda: heed.attention(q, k, v, bias=mask.expand(9, 9).contiguous(), layout="bhsd"),
+            lambda: self.assertRaises(heed.InvalidError, of_heed, q, k[..., :8], v, mask),
+        )
+
+        def tensors():
+            return sum(type(x) is torch.Tensor for x in gc.get_objects())
+        for number, call in enumerate(calls):
+            with self.subTest(number):
+                for _ in range(3):  # the first makes a plan, the second is known
+                    gc.collect()
+                    before = tensors()
+                    gc.disable()
+                    try:
+                        call()
+                        self.assertEqual(tensors(), before)
+                    finally:
+                        gc.enable()
+
+
 class Names(unittest.TestCase):
     def test_they_are_of_one_module(self):
         for name in (*heed.torch.__all__, "Enabled"):
@@ -429,7 +513,8 @@ class Enable(Case):
         self.call()
         self.assertEqual(self.rows(), [(5, True, None), (1, True, None)])
         first = heed.torch.report(clear=True)[0]
-        self.assertEqual(first.problem, "b2 h4 s9 d16 f32 causal layout=bhsd")
+        layout = "layout=bhsd" if DEVICE == "cpu" else "q=576:16:144 k=576:16:144 v=576:16:144"  # O has another there
+        self.assertEqual(first.problem, f"b2 h4 s9 d16 f32 causal {layout}")
         self.assertIn(first.kernel, str(heed.torch.report()) + first.kernel)
         self.assertEqual(str(heed.torch.report()), "no calls yet")
 
