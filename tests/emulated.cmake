@@ -397,15 +397,17 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_open "alibi=bh bias=f16"
     BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=3)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_two "starts=q shown=bits:hq"
     BF16=0 DIM_QK=64 DIM_V=40 R=2 K=1 N=96 S=2 O=3 T=2 C=1 G=1)
-heed_emulated_changed(attn_wgmma.c changed_wgmma_wide "shown=bytes:hq alibi=bh softcap=3"
+heed_emulated_changed(attn_wgmma.c changed_wgmma_wide "shown=bytes:hq alibi=bh softcap=30"
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=1 T=2 C=1 G=2 PAIRS=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_bytes "causal shown=bytes:q alibi"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=2 O=3 T=2 C=2 G=2 PAIRS=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_bits "shown=bits:bhq score=20*tanh((s+float(k%3))/20)-0.1*float(p-k)/2"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=2 T=2 C=1 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_cap "causal softcap=7"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_slopes "causal alibi=bh"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=4 O=2 T=2 C=2 G=2)
-heed_emulated_changed(attn_mma.c changed_mma_late "alibi=bh softcap=2"
+heed_emulated_changed(attn_mma.c changed_mma_late "alibi=bh softcap=7"
     BF16=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
 # Degraded builds (ablate.cuh), by the number of the ablation. The emulator's clock counts who looks at
 # it, so delays of blocks add up there.

@@ -18,8 +18,8 @@
  *     is_visible     does the row see the key? HEED_HIDES
  *
  * with HEED_LISTS what sight.cuh says, for STEPS_SEEN steps, and STEPS_READ_AHEAD, whether
- * score_tile_of can read elements of all the lane's keys, and STEPS_RISE, whether STEP_FAR makes a
- * difference.
+ * score_tile_of can read elements of all the lane's keys, STEPS_RISE, whether STEP_FAR makes a
+ * difference, and STEPS_CAP, whether STEP_SMALL does.
  *
  * Keys are told by the tile that they are in, the lane's first key within the tile, and an offset
  * @c from there, a constant. @whole: all keys of the tile exist. @how has bits:
@@ -30,6 +30,7 @@
  *                 way while other work goes on; with STEP_PAIRS
  *     STEP_SEEN   steps hide no key of the tile from any row of the block
  *     STEP_FAR    what rises evenly with the key is in the base as it is at the lane's first key
+ *     STEP_SMALL  is_small() of all the row's scores in the tile
  *
  * Here is what the printed steps call.
  *
@@ -71,6 +72,7 @@
 #define STEP_AHEAD 2
 #define STEP_FAR 4
 #define STEP_SEEN (HEED_LISTS ? 8 : 0)
+#define STEP_SMALL 16
 
 #define LOG2_E 1.44269504088896f
 
@@ -93,6 +95,33 @@ HEED_DEVICE float step_max(float a, float b)
 HEED_DEVICE float step_tanh(float x)
 {
     return ptx_fma(ptx_rcp(ptx_ex2(x * (2.0f * LOG2_E)) + 1.0f), -2.0f, 1.0f);
+}
+
+/* ---- A softcap: (tanh(y) - 1) / 2 for y = x * stretch / (2 log2(e)) ---- */
+
+#define SMALL_Y 0.42f
+
+/* Is |y| at most SMALL_Y, and no power of its factor lost? */
+HEED_DEVICE int is_small(float x, float stretch)
+{
+    float factor = ptx_abs(stretch);
+    return factor >= 0x1p-10f && factor <= 0x1p10f && ptx_abs(x) * factor <= SMALL_Y * 2.0f * LOG2_E;
+}
+
+/* Of a small y by a polynomial, which takes no special function. It is off tanh(y) by 0.72 u, as
+ * the minimax polynomial of y^3 (a + b y^2 + c y^4). */
+HEED_DEVICE float step_small_cap(float x, float stretch)
+{
+    const float f = stretch * (0.5f / LOG2_E), f2 = f * f, f3 = f * f2, f5 = f3 * f2;
+    float square = x * x, p = ptx_fma(square, -0.02340851f * (f5 * f2), 0.06627897f * f5);
+    p = ptx_fma(square, p, -0.16665381f * f3);
+    p = ptx_fma(square, p, 0.5f * f);
+    return ptx_fma(x, p, -0.5f);
+}
+
+HEED_DEVICE float step_cap(float x, float stretch, const int how)
+{
+    return how & STEP_SMALL ? step_small_cap(x, stretch) : ptx_rcp(-1.0f - ptx_ex2(x * stretch));
 }
 
 /* @x, or -@x where @by is negative. */

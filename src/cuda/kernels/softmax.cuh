@@ -161,21 +161,48 @@ HEED_DEVICE void modify_row_so(const heed_cuda_args *args, const score_row *row,
     }
 }
 
+/* The same, with STEP_FAR only where that is right. */
+HEED_DEVICE void modify_row_far(const heed_cuda_args *args, const score_row *row,
+                                const score_tile *at, float s[ROWS16][KEYS8][4], float *base, int i,
+                                const int whole, const int how)
+{
+    if (STEPS_RISE && how & STEP_FAR && !is_near(at))
+        modify_row_so(args, row, at, s, base, i, whole, how);
+    else
+        modify_row_so(args, row, at, s, base, i, whole, how & ~STEP_FAR);
+}
+
 #endif
 
-/* The same, with STEP_FAR only where that is right. */
+/* Are all scores of the warp's rows small? */
+HEED_DEVICE int are_small(const heed_cuda_args *args, float s[ROWS16][KEYS8][4])
+{
+#if HEED_MODIFIES && STEPS_CAP
+    float largest = 0.0f;
+    HEED_UNROLL
+    for (int i = 0; i < ROWS16 * KEYS8 * 4; i++)
+        largest = ptx_max(largest, ptx_abs(s[i / 4 / KEYS8][i / 4 % KEYS8][i % 4]));
+    return !ptx_vote_any(!is_small(largest, args->changes.stretch));
+#else
+    (void)args;
+    (void)s;
+    return 0;
+#endif
+}
+
+/* The same again, with STEP_SMALL where scores are @small. */
 HEED_DEVICE void modify_row(const heed_cuda_args *args, const lane_rows *own, const tile_rows *rows,
                             float s[ROWS16][KEYS8][4], tile_bases *bases, int i, const int whole,
-                            const int how)
+                            const int how, int small)
 {
 #if HEED_MODIFIES || HEED_HIDES
     const score_row *row = &own->of[i];
     const score_tile *at = &rows->at[i];
     float *base = &bases->of[i / 2][i % 2];
-    if (STEPS_RISE && how & STEP_FAR && !is_near(at))
-        modify_row_so(args, row, at, s, base, i, whole, how);
+    if (STEPS_CAP && small)
+        modify_row_far(args, row, at, s, base, i, whole, how | STEP_SMALL);
     else
-        modify_row_so(args, row, at, s, base, i, whole, how & ~STEP_FAR);
+        modify_row_far(args, row, at, s, base, i, whole, how);
 #else
     (void)args;
     (void)own;
@@ -185,6 +212,7 @@ HEED_DEVICE void modify_row(const heed_cuda_args *args, const lane_rows *own, co
     (void)i;
     (void)whole;
     (void)how;
+    (void)small;
 #endif
 }
 
@@ -195,12 +223,13 @@ HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
 {
     lane_rows own;
     tile_rows rows;
+    int small = whole && are_small(args, s);
     HEED_UNROLL
     for (int i = 0; i < 2 * ROWS16 && (HEED_MODIFIES || HEED_HIDES); i++) {
         const int how = (HEED_PAIRS ? STEP_PAIRS : 0) | (whole ? STEP_FAR | STEP_SEEN : 0);
         find_lane_row(args, at, &own, i);
         find_tile_row(args, at, &own, &rows, i, key, whole, how);
-        modify_row(args, &own, &rows, s, bases, i, whole, how);
+        modify_row(args, &own, &rows, s, bases, i, whole, how, small);
     }
 }
 

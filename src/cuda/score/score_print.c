@@ -12,7 +12,7 @@
  *    exponential to scale, as it is without any steps; the terms are brought into that unit. The
  *    core is the score, in the unit of products, or a softcap, a product, or any other step.
  *  - A softcap X tanh(y) is X - 2 X / (1 + e^2y): the unit 2 X is left to the exponential, and the
- *    X before the minus to the row.
+ *    X before the minus to the row. Where no y of a tile is large, a polynomial has the same value.
  *  - All that a row's logits in a tile have in common is the tile's base, which is taken off the
  *    row's maximum, and costs nothing for each score. Of a term that rises evenly with the key the
  *    base has the value at the lane's first key, where that is large; so the key's own part is one
@@ -28,6 +28,13 @@
 
 #define NEAR 3 /* so many tiles from zero a rising number is near it */
 
+/* Is the core a softcap of products? */
+static bool caps_products(const heed_score *p)
+{
+    return p->capped && p->core >= 0 && heed_score_step(p, p->core)->op == HEED_OP_SCORE &&
+           heed_score_moderate(&p->problem);
+}
+
 static void print_macros(const heed_score *p)
 {
     bool reads = false, rises = false;
@@ -40,8 +47,10 @@ static void print_macros(const heed_score *p)
     }
     for (int i = 0; i < p->term_count; i++)
         rises = rises || heed_score_factors_of(p, p->terms[i].step).rises;
-    PRINT(p, "#define STEPS_READ_AHEAD %d\n#define STEPS_RISE %d\n#define STEPS_PACKED %d\n\n",
-          reads, rises, packed);
+    PRINT(p,
+          "#define STEPS_READ_AHEAD %d\n#define STEPS_RISE %d\n#define STEPS_PACKED %d\n"
+          "#define STEPS_CAP %d\n\n",
+          reads, rises, packed, caps_products(p));
 }
 
 static void print_fields(const heed_score *p)
@@ -250,20 +259,18 @@ static void print_head(const heed_score *p, const char *what)
 /* The core, in its unit. */
 static void print_core(const heed_score *p, bool done[HEED_STEPS_MAX])
 {
-    bool score = p->core >= 0 && heed_score_step(p, p->core)->op == HEED_OP_SCORE;
     if (p->core < 0 || p->products)
         return;
-    if (!p->capped || !score || !heed_score_moderate(&p->problem))
-        heed_score_print_of_key(p, p->core, done);
+    if (caps_products(p)) {
+        PRINT(p, "    score = step_cap(score, args->changes.stretch, how);\n");
+        return;
+    }
+    heed_score_print_of_key(p, p->core, done);
     PRINT(p, p->capped ? "    score = ptx_rcp(-1.0f - ptx_ex2(" : "    score = ");
-    if (p->capped && score && heed_score_moderate(&p->problem)) {
-        PRINT(p, "score * args->changes.stretch");
-    } else {
-        heed_score_print_value(p, p->core, false);
-        if (p->capped) {
-            PRINT(p, " * ");
-            heed_score_print_float(p, (float)p->stretch);
-        }
+    heed_score_print_value(p, p->core, false);
+    if (p->capped) {
+        PRINT(p, " * ");
+        heed_score_print_float(p, (float)p->stretch);
     }
     PRINT(p, p->capped ? "));\n" : ";\n");
 }
