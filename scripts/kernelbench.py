@@ -281,7 +281,10 @@ def scores(checkout, entries):
         actual = numpy.array([max((e["result"] or {}).get("runtime", -1.0), 1e-9) for e in mine])
         made["/".join(key)] = {}
         for which in ("eager", "compiled"):
-            base = numpy.array([(e.get(which) or {}).get("mean") or 0.0 for e in mine])
+            times = [(e.get(which) or {}).get("mean") or 0.0 for e in mine]
+            if not any(times):
+                continue  # the suite's model was not timed so
+            base = numpy.array(times)
             made["/".join(key)][which] = {str(p): float(fastp(right, base, actual, len(mine), p)) for p in TARGETS}
     return made
 
@@ -377,8 +380,21 @@ def say(entry):
     return words
 
 
+def brief(own):
+    """heed's own measurement without its samples."""
+    bench = own.get("bench")
+    if not bench or "rows" not in bench:
+        return own
+    kept = {key: bench[key] for key in ("device", "environment", "rows") if key in bench}
+    kept["rows"] = [{key: row.get(key) for key in ("problem", "kernel", "outcome", "seconds", "flops_per_second")} |
+                    {"rivals": [{key: rival.get(key) for key in ("name", "outcome", "method", "seconds", "comparison")}
+                                for rival in row.get("rivals") or []]} for row in bench["rows"]]
+    return {**own, "bench": kept}
+
+
 def public(entry):
-    return {key: value for key, value in entry.items() if not key.startswith("_")}
+    shown = {key: value for key, value in entry.items() if not key.startswith("_")}
+    return {**shown, "own": brief(shown["own"])} if "own" in shown else shown
 
 
 def write_report(args, entries):

@@ -116,6 +116,11 @@ sanitize() {
     echo $? >"$out/$name.code"
 }
 
+# racecheck is mistaken about one pattern: some of a block's warps store behind a barrier of their own (bar.sync 3,
+# 128), then arrive at another one (bar.arrive 1, 256) that other warps wait for before they read (bar.sync 1, 256).
+# docs/kernels/attn_mla.md has a kernel of ten lines that shows it. The emulator checks attn_mla for races.
+misjudged="racecheck-fwd_16bit_sm90_mla"
+
 # All at a time: each is slow, and none of them is a time that anybody reads.
 part_sanitizer() {
     sanitizer=$(find_sanitizer)
@@ -131,6 +136,11 @@ part_sanitizer() {
     names=""
     for tool in memcheck racecheck initcheck synccheck; do
         for kernel in $(kernels); do
+            if [ $tool-"$kernel" = "$misjudged" ]; then
+                skipped=$((skipped + 1))
+                note "sanitizer $misjudged: skipped: it misjudges barriers of a part of a block"
+                continue
+            fi
             sanitize $tool "$kernel" "$@" &
             names="$names $tool-$kernel"
         done
