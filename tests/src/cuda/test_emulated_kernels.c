@@ -8,9 +8,8 @@
  *     test_emulated_kernels [all|sample|ablated|ablated-sample [NAME]]
  *
  * NAME leaves those whose names do not have it out. With "sample" every kernel sees one shape and
- * one kind of values beside the normal ones, always the same, and one in three the gates of
- * properties; with "ablated" the kernels are the
- * degraded builds.
+ * one kind of values beside the normal ones, always the same, and one in six the gates of
+ * properties; with "ablated" the kernels are the degraded builds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -219,9 +218,9 @@ static bool takes_no_other(size_t index, size_t kind)
 
 static const way ways[] = {
     { "all", emulated_configs, takes_all, takes_inputs, 1, NULL },
-    { "sample", emulated_configs, takes_sample, takes_one_kind, 3, NULL },
+    { "sample", emulated_configs, takes_sample, takes_one_kind, 6, NULL },
     { "ablated", emulated_ablated, takes_worse, takes_no_other, 1, NULL },
-    { "ablated-sample", emulated_ablated, takes_worse_sample, takes_no_other, 3, NULL },
+    { "ablated-sample", emulated_ablated, takes_worse_sample, takes_no_other, 6, NULL },
 };
 
 /* The gates for config @number of @how. Any of them may be the one that finds a wrong kernel. */
