@@ -38,7 +38,7 @@ test: ## build, and run the tests: all but the longest, of which it takes sample
 	$(call ctest,--label-exclude thorough)
 
 test-all: ## build, and run every test there is
-	$(REQUIRE) build rivals test
+	$(REQUIRE) build rivals test browser
 	$(call build,release)
 	$(call ctest)
 

@@ -24,6 +24,7 @@ test        python3             command:python3                  tests of the la
 test        python3-numpy       python:numpy                     tests of the tools and the Python rivals
 test        python3-hypothesis  python:hypothesis                bad input for the Python package
 test        valgrind            command:valgrind                 finds memory errors
+browser     chromium            command:chromium                 tests of the pages of heed report
 wheel       gcc                 command:cc                       the C compiler
 wheel       libc6-dev           header:stdio.h                   the C library's headers
 wheel       make                command:make                     runs the build
