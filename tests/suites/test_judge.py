@@ -107,7 +107,10 @@ SOLUTIONS = {
         "o = torch.empty_like(q).as_subclass(Lazy)\n"
         "o.work = lambda: [sdpa(q, k, v) for i in range(20)][0]\nreturn o", LAZY),
     "hangs": (("failed",), "was not done in time", "while True: q = q + 1", ""),
-    "forks": (("failed",), "1 processes of its own", "if os.fork() == 0: time.sleep(60)\nreturn sdpa(q, k, v)", ""),
+    "forks": (("failed",), "1 process of its own", "if os.fork() == 0: time.sleep(60)\nreturn sdpa(q, k, v)", ""),
+    "leaves_an_orphan": (
+        ("failed",), "1 process of its own", "return sdpa(q, k, v)",
+        "if os.fork() == 0:\n    if os.fork() == 0: time.sleep(60)\n    os._exit(0)\nos.wait()"),
     "ends": (("failed",), "status 3", "os._exit(3)", ""),
     "writes": (("failed",), "Permission denied", "open({mark!r}, 'w')\nreturn sdpa(q, k, v)", ""),
     "network": (("failed",), "not permitted", "import socket\nsocket.socket()\nreturn sdpa(q, k, v)", ""),

@@ -169,28 +169,32 @@ static bool keep(lab_box *box, lab_trial_verdict verdict, const char *text)
     return lab_trial_outcome_set(&box->outcome, verdict, "%s", text);
 }
 
-/* The children of a process whose own words are that it is done; 0 where the system does not tell.
- */
-static int count_children(pid_t pid)
+/* The group of the process whose folder in /proc is @name; -1 for other folders, or if it ended. */
+static long group_of(const char *name)
 {
-    char path[64];
+    char path[300], text[512] = "";
+    long group;
+    snprintf(path, sizeof path, "/proc/%s/stat", name);
+    FILE *file = name[0] >= '1' && name[0] <= '9' ? fopen(path, "re") : NULL;
+    if (!file)
+        return -1;
+    const char *end = fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+    fclose(file);
+    return end && sscanf(end, ") %*c %*d %ld", &group) == 1 ? group : -1;
+}
+
+/* The processes beside @pid in its group, which none can leave: its children, and theirs, whoever
+ * has adopted them. 0 where the system does not tell. */
+static int count_others(pid_t pid)
+{
     int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *directory = opendir(path);
+    DIR *directory = opendir("/proc");
     const struct dirent *entry;
-    while (directory && (entry = readdir(directory))) {
-        char file[384];
-        long child;
-        snprintf(file, sizeof file, "%s/%s/children", path, entry->d_name);
-        FILE *children = entry->d_name[0] != '.' ? fopen(file, "re") : NULL;
-        while (children && fscanf(children, "%ld", &child) == 1)
-            count++;
-        if (children)
-            fclose(children);
-    }
+    while (directory && (entry = readdir(directory)))
+        count += group_of(entry->d_name) == (long)pid;
     if (directory)
         closedir(directory);
-    return count;
+    return count > 0 ? count - 1 : 0;
 }
 
 /* Asks, and wants an answer that begins with @word; the rest of it goes to @rest. */
@@ -213,11 +217,11 @@ static bool ask(lab_box *box, const char *request, double seconds, const char *w
         return keep(box, LAB_TRIAL_GARBAGE, "answered what nobody asked");
     if (rest)
         snprintf(rest, LAB_WIRE_LINE, "%s", line + length);
-    int children = count_children(box->host.process.pid);
-    if (children > 0)
+    int others = count_others(box->host.process.pid);
+    if (others > 0)
         return lab_trial_outcome_set(&box->outcome, LAB_TRIAL_FORKED,
-                                     "has %d processes of its own, while it says that it is done",
-                                     children);
+                                     "has %d process%s of its own, while it says that it is done",
+                                     others, others == 1 ? "" : "es");
     return true;
 }
 
