@@ -83,14 +83,16 @@
  *    true and false, elements of arrays as in slope[head] or doc[batch,k], + - * /, % and // (whole
  *    numbers, rounded down), < <= > >= == != && || ! and c ? x : y, and the functions abs, min,
  *    max, exp, log, tanh, sqrt, floor, float and int. Whole numbers have 32 bits and wrap around;
- *    an index beyond an array reads its nearest element; a division by zero of whole numbers is 0.
+ *    an index beyond an array reads its nearest element; x // 0 is 0, and x % 0 is x.
  *  - A row that sees no key, or only keys whose logit is -infinity, gives O = 0 and LSE =
  *    -infinity; with a sink, O = 0 and LSE = the sink.
  *  - A logit is finite, and counts for what it is however large, as long as the sum of
  *    |q_c k_c| over the head dim, and 1.45 |scale| times it and times each q_c, are below 3.4e38,
  *    float32's largest number. Beyond, sums may overflow to an infinity, or to NaN where terms of
  *    both signs do. +infinity and NaN make O and LSE of the row NaN or infinite; -infinity is a
- *    key without weight.
+ *    key without weight. A logit that a bias, ALiBi or an expression takes beyond 2.3e38, in
+ *    either direction, may count as the infinity of that sign: so a row where every bias is
+ *    float32's lowest number may be one that sees no key.
  *  - Weighted values are added up before the sum is divided by that of the weights. A finite O
  *    is sure where (keys + 1) * max |v| is below 1.7e38 = 2^127; beyond, a column of O may be
  *    infinite or NaN, but not finite and wrong. That can concern f32 and bf16 alone.

@@ -2,18 +2,20 @@
 
     solve.py SOLUTION CONFIG     CONFIG is JSON: sizes, type, mask, device, and the arguments of ModelNew
 
-Descriptor 3 is a file with Q, K and V, which cannot be written to; 4 is one for O, LSE, and Q, K and V as the solution
-left them. All are dense, [batch, heads, sequence, dim]. Requests and answers:
+Descriptor 3 is a file with Q, K, V and SIGNS signs, which cannot be written to; 4 is one for O, LSE, and Q, K and V as
+the solution left them. All are dense, [batch, heads, sequence, dim]. Requests and answers:
 
     (started)    ready                       the solution is loaded
-    load         loaded                      the values are where the solution finds them
-    compute      done                        one call, and the device has nothing left to do
+    load         loaded                      the values are where the solution finds them, but for the signs of Q
+    compute      done SUM                    Q got its signs, which are in the file only now; one call; SUM is that of the
+                                             bits of O
     fetch        fetched                     O is in the file
     bring        brought                     so are LSE and the inputs
     repeat N     repeated NANOSECONDS        the mean of N calls on the same tensors, timed in here as the suite does
 
 "failed WORDS" to any, and "absent WORDS" at the start: the machine lacks something. heed trusts none of it: its own
-clock counts, and what lies in the file.
+clock counts, and what lies in the file. Nothing can be computed ahead of "compute", without the signs, nor be put off
+until O is fetched, whose sum would not be known.
 """
 
 import json
@@ -25,6 +27,7 @@ import traceback
 CONFIG = json.loads(sys.argv[2])
 ANSWERS = os.dup(1)
 WORDS_MAX = 200
+SIGNS = 1024
 
 
 def answer(*words):
@@ -61,7 +64,7 @@ class Box:
         self.shapes, self.o_shape = [tuple(shape) for shape in CONFIG["inputs"]], tuple(CONFIG["output"])
         self.given_kind, self.made_kind = self.torch.float32, self.torch.float64
         size = 4 * sum(self.count(shape) for shape in self.shapes)
-        self.given = memoryview(mmap.mmap(3, size, prot=mmap.PROT_READ))
+        self.map_inputs(size)
         self.made = memoryview(mmap.mmap(4, 8 * self.count(self.o_shape) + size))
 
     def be_attention(self):
@@ -72,8 +75,12 @@ class Box:
         self.o_shape = (b, h, s, e)
         size = torch.empty(0, dtype=self.kind).element_size()
         sizes = [self.count(shape) * size for shape in self.shapes]
-        self.given = memoryview(mmap.mmap(3, sum(sizes), prot=mmap.PROT_READ))
+        self.map_inputs(sum(sizes))
         self.made = memoryview(mmap.mmap(4, self.count(self.o_shape) * size + b * h * s * 4 + sum(sizes)))
+
+    def map_inputs(self, size):
+        self.given = memoryview(mmap.mmap(3, size + SIGNS, prot=mmap.PROT_READ))
+        self.signs = self.given[size:]
 
     @staticmethod
     def count(shape):
@@ -118,37 +125,41 @@ class Box:
         self.wait()
         answer("loaded")
 
+    def sign(self, x):
+        """Gives @x its signs, in place."""
+        flat, whole = x.view(-1), x.numel() // SIGNS * SIGNS
+        signs = self.torch.frombuffer(bytearray(self.signs), dtype=self.torch.int8).to(x.device, x.dtype)
+        flat[:whole].view(-1, SIGNS).mul_(signs)
+        flat[whole:].mul_(signs[: x.numel() - whole])
+
     def call(self):
         with self.torch.no_grad():
             return self.model(*self.values)
 
     def do_compute(self):
-        self.out = self.call()
+        torch = self.torch
+        self.sign(self.values[0])
+        o = self.call()
+        if not torch.is_tensor(o) or tuple(o.shape) != self.o_shape:
+            made = tuple(o.shape) if torch.is_tensor(o) else type(o).__name__
+            answer("failed its output is", made, "and not", self.o_shape)
+            return
+        self.out = o.detach().to(self.made_kind).contiguous()
         self.wait()
-        answer("done")
+        bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[self.out.element_size()]
+        answer("done", self.out.view(bits).sum(dtype=torch.int64).item())
 
     def put(self, at, x):
         data = x.detach().contiguous().cpu().view(self.torch.uint8).reshape(-1).numpy().tobytes()
         self.made[at : at + len(data)] = data
         return at + len(data)
 
-    def fetch(self):
-        """Puts O into the file and returns where it ends there; None, which was said, if it is something else."""
-        torch, o = self.torch, self.out
-        if not torch.is_tensor(o) or tuple(o.shape) != self.o_shape:
-            made = tuple(o.shape) if torch.is_tensor(o) else type(o).__name__
-            answer("failed its output is", made, "and not", self.o_shape)
-            return None
-        return self.put(0, o.to(self.made_kind))
-
     def do_fetch(self):
-        if self.fetch() is not None:
-            answer("fetched")
+        self.put(0, self.out)
+        answer("fetched")
 
     def do_bring(self):
-        at = self.fetch()
-        if at is None:
-            return
+        at = self.put(0, self.out)
         if "inputs" not in CONFIG:
             at = self.put(at, self.lse())
         for x in self.values:
@@ -159,6 +170,7 @@ class Box:
         """Of the values as they were given, by torch: the suite asks for none, so it is not the solution's."""
         torch, made = self.torch, []
         q, k = self.fresh(0), self.fresh(1)
+        self.sign(q)
         k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
         for i in range(q.shape[0]):
             w = (q[i].double() @ k[i].double().transpose(-2, -1)) * CONFIG["scale"]

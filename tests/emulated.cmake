@@ -401,7 +401,7 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_wide "shown=bytes:hq alibi=bh s
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=1 T=2 C=1 G=2 PAIRS=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_bytes "causal shown=bytes:q alibi"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=2 O=3 T=2 C=2 G=2 PAIRS=2)
-heed_emulated_changed(attn_wgmma.c changed_wgmma_bits "shown=bits:bhq score=20*tanh((s+float(k%3))/20)-0.1*float(p-k)/2"
+heed_emulated_changed(attn_wgmma.c changed_wgmma_bits "shown=bits:bhq score=20*tanh((s+float(k%(q%3)))/20)-0.1*float(p-k)/2"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=2 T=2 C=1 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_cap "causal softcap=7"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)

@@ -129,7 +129,7 @@ def compute(
     fields.prefix = words.prefix
     fields.products = c.PRODUCTS[words.products]
     most = (words.max_seqlen_q, words.max_seqlen_k)
-    o_size = fill_sizes(fields, like, views["k"], views["v"], operands, layout, most)
+    o_size = fill_sizes(fields, like, views["k"], views["v"], operands, layout, most, any(texts))
     others = fill_new(fields, views, operands, layout, words.rotary_interleaved)
     if out is None and packed_q:
         out = empty(like, o_size[1:], like.dtype)
@@ -324,7 +324,7 @@ def attention(
             0. They are read on the device of q. Rows of out behind the last sequence are left as
             they are, and the LSE is (query heads, tokens).
         max_seqlen_q, max_seqlen_k: no sequence is longer; None: than all tokens. Smaller ones let
-            better plans be made.
+            better plans be made. They are the queries and keys of operands and of expressions.
         score: an expression, of which t becomes the value.
         visible: an expression that says which keys are seen.
         arrays: those that the expressions name: float32, int32 or bool, dense.

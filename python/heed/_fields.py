@@ -91,9 +91,14 @@ def unpacked(name: str, x: View, packed: bool) -> View:
 
 
 def _fill_packed(
-    fields: c.Problem, operands: Dict[str, View], most: Tuple[Optional[int], Optional[int]]
+    fields: c.Problem,
+    operands: Dict[str, View],
+    most: Tuple[Optional[int], Optional[int]],
+    expressions: bool,
 ) -> None:
-    """The sizes of packed sequences, in place of those of one batch element."""
+    """The sizes of packed sequences, in place of those of one batch element. No sequence is longer
+    than all tokens, but operands have the sizes of @most, and expressions may read them."""
+    sized = expressions or any(name in operands for name in ("bias", "shown", "starts"))
     lengths = {}
     for side, longest in zip("qk", most):
         cu = operands.get(f"cu_seqlens_{side}")
@@ -111,7 +116,7 @@ def _fill_packed(
             raise InvalidError(f"max_seqlen_{side}: it is {longest}; it must be 1 or more")
         lengths[side] = cu.shape[0] - 1
         setattr(fields, f"tokens_{side}", min(tokens, lengths[side] * longest))
-        setattr(fields, f"seq_{side}", min(longest, tokens))
+        setattr(fields, f"seq_{side}", longest if sized else min(longest, tokens))
     if len(set(lengths.values())) > 1:
         raise InvalidError(
             f"cu_seqlens_k: it is of {lengths['k']} sequences, cu_seqlens_q of {lengths['q']}"
@@ -130,6 +135,7 @@ def fill_sizes(
     operands: Dict[str, View],
     layout: Tuple[int, int, int],
     most: Tuple[Optional[int], Optional[int]],
+    expressions: bool,
 ) -> Tuple[int, ...]:
     """Returns the sizes of O. With a page table the batch of K and V is that of pages."""
     table = operands.get("table")
@@ -149,7 +155,7 @@ def fill_sizes(
     fields.type = TYPES[q.dtype]
     fields.batch, fields.seq_q, fields.heads_q, fields.dim_qk = q_size
     fields.seq_k, fields.heads_kv, fields.dim_v = k_size[1], k_size[2], v_size[3]
-    _fill_packed(fields, operands, most)
+    _fill_packed(fields, operands, most, expressions)
     if table is not None:
         if len(table.shape) != 2 or table.shape[0] != fields.batch or table.shape[1] < 1:
             raise InvalidError(

@@ -126,7 +126,7 @@ def _describe(words: _Words, views: Dict[str, View]) -> Tuple[Problem, Tuple[int
     fields.products = c.PRODUCTS[words.products]
     operands = {name: views[name] for name in words.operands}
     most = (None, None)
-    sizes = fill_sizes(fields, views["q"], views["k"], views["v"], operands, layout, most)
+    sizes = fill_sizes(fields, views["q"], views["k"], views["v"], operands, layout, most, False)
     shape = _in_layout(sizes, words.layout)
     _, fields.o = order("out", _view("out", jax.ShapeDtypeStruct(shape, jnp.float32)), layout)
     if words.scale is not None:

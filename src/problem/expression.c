@@ -188,7 +188,8 @@ static int read_element(reader *r, const char *at, const char *name)
     if (count < 0)
         return -1;
     if (count != array->rank)
-        return fail(r, at, "%s has %d dimensions, not %d", name, array->rank, count);
+        return fail(r, at, "%s has %d dimension%s, not %d", name, array->rank,
+                    array->rank == 1 ? "" : "s", count);
     int64_t stride = 1;
     for (int i = array->rank - 1; i >= 0; i--) {
         load.size[i] = (int32_t)array->size[i];
@@ -263,7 +264,8 @@ static int read_call(reader *r, const char *at, const char *name)
     if (count < 0)
         return -1;
     if (count != functions[i].values)
-        return fail(r, at, "%s takes %d values, not %d", name, functions[i].values, count);
+        return fail(r, at, "%s takes %d value%s, not %d", name, functions[i].values,
+                    functions[i].values == 1 ? "" : "s", count);
     return call(r, at, i, values);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "operand.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define PAIRS (HEED_ALONG_BATCH | HEED_ALONG_HEAD | HEED_ALONG_QUERY | HEED_ALONG_KEY)
@@ -249,6 +250,19 @@ static bool stride_fault(const heed_problem *problem, const heed_operand_row *ro
     return false;
 }
 
+/* The dimensions of @along in words. */
+static const char *along_names(unsigned along, char text[64])
+{
+    static const char *const names[] = { "batch", "head",     "query",   "key",
+                                         "page",  "sequence", "position" };
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (along & BIT(i))
+            length += (size_t)snprintf(text + length, 64 - length, "%s%s", length ? ", " : "",
+                                       names[i]);
+    return length ? text : "none";
+}
+
 static bool operand_fault(const heed_problem *problem, const heed_operand_row *row,
                           const heed_operand *operand, heed_fault *fault)
 {
@@ -259,11 +273,13 @@ static bool operand_fault(const heed_problem *problem, const heed_operand_row *r
         return heed_fault_set(fault, row->part, "%s.type is %d (%s), which %s cannot have",
                               row->name, (int)operand->type, heed_data_name(operand->type),
                               row->name);
+    char is[64], needs[64], may[64];
     if (operand->along & ~row->may || (operand->along & row->needs) != row->needs)
         return heed_fault_set(
             fault, row->part,
-            "%s.along is %u; it must have the bits of %u, and may have those of %u", row->name,
-            operand->along, row->needs, row->may);
+            "%s.along is %u (%s); it must have the bits of %u (%s), and may have those of %u (%s)",
+            row->name, operand->along, along_names(operand->along, is), row->needs,
+            along_names(row->needs, needs), row->may, along_names(row->may, may));
     if (s->batch < 0 || s->seq < 0 || s->head < 0)
         return heed_fault_set(fault, row->part,
                               "%s strides are %lld:%lld:%lld; they must be 0 or more", row->name,
@@ -322,7 +338,7 @@ static bool array_fault(const heed_problem *problem, int index, heed_fault *faul
             count > INT32_MAX)
             return heed_fault_set(
                 fault, HEED_PART_ARRAYS,
-                "size %d of array %s is %lld; it must be 1 or more, and the array "
+                "size %d of array %s is %lld; it must be 1 or more, and the array may "
                 "have at most %d elements",
                 i, array->name, (long long)array->size[i], INT32_MAX);
     for (int i = array->rank; i < HEED_ARRAY_RANK_MAX; i++)
@@ -455,7 +471,7 @@ static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
             fault, HEED_PART_COS,
             "rotary_cos.type is 0 (none); with rotary it must be 1 (f32), 2 (f16) "
             "or 3 (bf16)");
-    if (cos != sin)
+    if (cos != sin && FLOATS & BIT(cos))
         return heed_fault_set(fault, HEED_PART_SIN,
                               "rotary_sin.type is %d (%s); it must be that of rotary_cos, %d (%s)",
                               (int)sin, heed_data_name(sin), (int)cos, heed_data_name(cos));

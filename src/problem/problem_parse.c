@@ -133,7 +133,7 @@ static heed_status fail_twice(const heed_parser *p, const heed_word *word)
     for (size_t i = 0; i < part_name_count; i++)
         if (part_names[i].part == word->part)
             name = part_names[i].name;
-    return heed_parse_fail(p, p->word, "%s is given twice", name);
+    return heed_parse_fail(p, p->word, "%s must be given once", name);
 }
 
 static heed_status read_word(heed_parser *p)

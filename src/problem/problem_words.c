@@ -403,6 +403,8 @@ static heed_status read_expression(heed_parser *p, const heed_word *word, const 
     const char *end = p->end;
     if (value < end && *value == '"') {
         value++;
+        if (value == end || end[-1] != '"')
+            return heed_parse_fail(p, end, "'\"' is missing here");
         end--;
     }
     if (value == end)

@@ -113,6 +113,22 @@ class Attention(Case):
         both = heed.attention(q, k, v, starts=np.tile(starts, (2, 1)))
         self.near(both, formula(q, k, v, seen)[0])
 
+    def test_packed_sizes_are_the_longest(self):
+        """max_seqlen_q and max_seqlen_k are the sizes of operands, and what an expression reads,
+        however few the tokens are."""
+        q, k, v = (x[0] for x in self.tensors(queries=7, keys=9))
+        cu_q, cu_k = np.int32([0, 3, 7]), np.int32([0, 4, 9])
+        bias = self.random.standard_normal((2, 1, 20, 30)).astype(np.float32)
+        words = {"cu_seqlens_q": cu_q, "cu_seqlens_k": cu_k, "max_seqlen_q": 20, "max_seqlen_k": 30}
+        mine = heed.attention(q, k, v, bias=bias, starts=np.zeros(20, np.int32), **words)
+        sized = heed.attention(q, k, v, score="s*float(keys-queries)*0.1", **words)
+        for b in range(2):
+            rows, keys = slice(cu_q[b], cu_q[b + 1]), slice(cu_k[b], cu_k[b + 1])
+            own = (q[None, rows], k[None, keys], v[None, keys])
+            seen = bias[b, :, : own[0].shape[1], : own[1].shape[1]]
+            self.near(mine[None, rows], formula(*own, change=lambda t: t + seen)[0])
+            self.near(sized[None, rows], formula(*own)[0])
+
     def test_rows_without_keys(self):
         q, k, v = self.tensors(queries=53, keys=37)
         mine, own = heed.attention(q, k, v, causal="bottom-right", return_lse=True)

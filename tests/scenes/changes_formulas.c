@@ -73,8 +73,9 @@ static double logit_of(const changes_scene *s, double dot, int64_t b, int64_t h,
     if (changes_has(s, HEED_OPERAND_SLOPES))
         t -= changes_operand_at(s, HEED_OPERAND_SLOPES, b, h, i, j) *
              fabs((double)(position_of(s, b, i) - j));
-    if (strstr(p->score, "tanh"))
-        t = 20 * tanh((t + (double)(j % 3)) / 20) - 0.1 * (double)(position_of(s, b, i) - j) / 2;
+    if (strstr(p->score, "tanh")) /* j % 0 is j */
+        t = 20 * tanh((t + (double)(i % 3 ? j % (i % 3) : j)) / 20) -
+            0.1 * (double)(position_of(s, b, i) - j) / 2;
     else if (p->score[0])
         t -= (double)((const float *)s->buffers.arrays[0])[h] * fabs((double)(i - j));
     return t;

@@ -52,6 +52,41 @@ if key not in kept:
 return kept[key]
 """
 
+#: Solutions that change solve.py, in whose process they are. The last one is a tensor that is computed when it is used.
+AHEAD = """
+import sys
+box, say = sys.modules["__main__"].Box, sys.modules["__main__"].answer
+def do_load(self, load=box.do_load):
+    sys.modules["__main__"].answer = lambda *words: None
+    load(self)
+    kept[0] = sdpa(*self.values)
+    sys.modules["__main__"].answer = say
+    say("loaded")
+box.do_load = do_load
+"""
+LATER = """
+import sys
+box, say = sys.modules["__main__"].Box, sys.modules["__main__"].answer
+def do_compute(self):
+    self.sign(self.values[0])
+    say("done", 0)
+def late(name):
+    def request(self, own=getattr(box, name)):
+        self.out = sdpa(*self.values)
+        own(self)
+    return request
+box.do_compute, box.do_fetch, box.do_bring = do_compute, late("do_fetch"), late("do_bring")
+"""
+LAZY = """
+class Lazy(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, given=(), words=None):
+        if function.__name__ == "__get__":
+            return super().__torch_function__(function, types, given, words or {})
+        given = [x.work() if isinstance(x, Lazy) else x for x in given]
+        return function(*given, **(words or {}))
+"""
+
 #: name: (the words that it may be judged as, a part of its evidence, the body of forward(), lines ahead of the class)
 SOLUTIONS = {
     "honest": (("right",), "kinds of values", "return sdpa(q, k, v)", ""),
@@ -65,8 +100,17 @@ SOLUTIONS = {
         ("measured",), "has seen before", KEPT.format(key="(q.sum().item(), k.sum().item(), v.sum().item())"), ""),
     "changes_inputs": (("cheats",), "was written to", "o = sdpa(q, k, v)\nk.zero_()\nreturn o", ""),
     "stops_the_clock": (("cheats",), "its process says", "return sdpa(q, k, v)", "time.perf_counter = lambda: 1.0"),
+    "computes_ahead": (("wrong",), "is allowed", "return kept[0]", AHEAD),
+    "computes_later": (("failed",), "delivered another output", "return sdpa(q, k, v)", LATER),
+    "lazy": (
+        ("measured",), "has seen before",
+        "o = torch.empty_like(q).as_subclass(Lazy)\n"
+        "o.work = lambda: [sdpa(q, k, v) for i in range(20)][0]\nreturn o", LAZY),
     "hangs": (("failed",), "was not done in time", "while True: q = q + 1", ""),
-    "forks": (("failed",), "1 processes of its own", "if os.fork() == 0: time.sleep(60)\nreturn sdpa(q, k, v)", ""),
+    "forks": (("failed",), "1 process of its own", "if os.fork() == 0: time.sleep(60)\nreturn sdpa(q, k, v)", ""),
+    "leaves_an_orphan": (
+        ("failed",), "1 process of its own", "return sdpa(q, k, v)",
+        "if os.fork() == 0:\n    if os.fork() == 0: time.sleep(60)\n    os._exit(0)\nos.wait()"),
     "ends": (("failed",), "status 3", "os._exit(3)", ""),
     "writes": (("failed",), "Permission denied", "open({mark!r}, 'w')\nreturn sdpa(q, k, v)", ""),
     "network": (("failed",), "not permitted", "import socket\nsocket.socket()\nreturn sdpa(q, k, v)", ""),

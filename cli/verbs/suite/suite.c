@@ -90,7 +90,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_suite = {
     .name = "suite",
-    .summary = "read tasks of other suites, and write solutions for them",
+    .summary = "read tasks of other suites, write solutions for them, and judge others'",
     .operands = { "import kernelbench FOLDER | export kernelbench TASK | judge FOLDER", 1, 3 },
     .description =
         "import reads the tasks of a checkout of KernelBench: Python follows each in a sandbox and "

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lab/tensor/random.h"
 #include "lab/trial/arena.h"
 #include "lab/trial/compile/folder.h"
 #include "lab/trial/host.h"
@@ -22,9 +23,8 @@
 #define CONFIG_SIZE 2048
 #define VARIABLES 24
 #define VARIABLE_SIZE (PATH_MAX + 32)
-#define FETCHES 3
-#define PUT_OFF 2  /* times as long as others takes a fetch that computes */
 #define WARM_UPS 3 /* of solve.py, ahead of calls that it times */
+#define SIGNS 1024 /* likewise */
 
 struct lab_box {
     lab_box_command command;
@@ -35,7 +35,9 @@ struct lab_box {
     lab_arena inputs, outputs;
     size_t sizes[LAB_TASK_INPUTS]; /* of Q, K and V, or of the inputs of a model */
     int count;
+    size_t input_size; /* of all */
     size_t o_size, lse_size;
+    signed char signs[SIGNS];  /* by which the first input in the file differs, again and again */
     lab_trial_outcome outcome; /* of the last request, or the first failure */
 };
 
@@ -167,28 +169,32 @@ static bool keep(lab_box *box, lab_trial_verdict verdict, const char *text)
     return lab_trial_outcome_set(&box->outcome, verdict, "%s", text);
 }
 
-/* The children of a process whose own words are that it is done; 0 where the system does not tell.
- */
-static int count_children(pid_t pid)
+/* The group of the process whose folder in /proc is @name; -1 for other folders, or if it ended. */
+static long group_of(const char *name)
 {
-    char path[64];
+    char path[300], text[512] = "";
+    long group;
+    snprintf(path, sizeof path, "/proc/%s/stat", name);
+    FILE *file = name[0] >= '1' && name[0] <= '9' ? fopen(path, "re") : NULL;
+    if (!file)
+        return -1;
+    const char *end = fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+    fclose(file);
+    return end && sscanf(end, ") %*c %*d %ld", &group) == 1 ? group : -1;
+}
+
+/* The processes beside @pid in its group, which none can leave: its children, and theirs, whoever
+ * has adopted them. 0 where the system does not tell. */
+static int count_others(pid_t pid)
+{
     int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *directory = opendir(path);
+    DIR *directory = opendir("/proc");
     const struct dirent *entry;
-    while (directory && (entry = readdir(directory))) {
-        char file[384];
-        long child;
-        snprintf(file, sizeof file, "%s/%s/children", path, entry->d_name);
-        FILE *children = entry->d_name[0] != '.' ? fopen(file, "re") : NULL;
-        while (children && fscanf(children, "%ld", &child) == 1)
-            count++;
-        if (children)
-            fclose(children);
-    }
+    while (directory && (entry = readdir(directory)))
+        count += group_of(entry->d_name) == (long)pid;
     if (directory)
         closedir(directory);
-    return count;
+    return count > 0 ? count - 1 : 0;
 }
 
 /* Asks, and wants an answer that begins with @word; the rest of it goes to @rest. */
@@ -211,11 +217,11 @@ static bool ask(lab_box *box, const char *request, double seconds, const char *w
         return keep(box, LAB_TRIAL_GARBAGE, "answered what nobody asked");
     if (rest)
         snprintf(rest, LAB_WIRE_LINE, "%s", line + length);
-    int children = count_children(box->host.process.pid);
-    if (children > 0)
+    int others = count_others(box->host.process.pid);
+    if (others > 0)
         return lab_trial_outcome_set(&box->outcome, LAB_TRIAL_FORKED,
-                                     "has %d processes of its own, while it says that it is done",
-                                     children);
+                                     "has %d process%s of its own, while it says that it is done",
+                                     others, others == 1 ? "" : "es");
     return true;
 }
 
@@ -252,16 +258,16 @@ static void size_model(lab_box *box, const lab_task *task)
 /* Makes the files that both sides see. */
 static bool make_files(lab_box *box)
 {
-    size_t all = 0;
     if (box->command.model)
         size_model(box, box->command.model);
     else
         size_problem(box, &box->problem);
     for (int i = 0; i < box->count; i++)
-        all += box->sizes[i];
-    return lab_arena_create(&box->inputs, all, true) &&
-           lab_arena_create(&box->outputs, box->o_size + box->lse_size + all, false);
+        box->input_size += box->sizes[i];
+    return lab_arena_create(&box->inputs, box->input_size + SIGNS, true) &&
+           lab_arena_create(&box->outputs, box->o_size + box->lse_size + box->input_size, false);
 }
+
 static bool load(lab_box *box, lab_trial_outcome *outcome)
 {
     double seconds = box->command.load_seconds > 0 ? box->command.load_seconds : LOAD_SECONDS;
@@ -325,6 +331,79 @@ const void *lab_box_output(const lab_box *box)
     return box->outputs.map;
 }
 
+/* ---- Calls ---- */
+
+static size_t element_size(const lab_box *box)
+{
+    return box->command.model ? sizeof(float) : heed_type_size(box->problem.type);
+}
+
+/* Copies @inputs to the file, and turns the signs of the first one by random ones, which are not
+ * told yet: nobody can compute the answer from what lies there. */
+static bool give(lab_box *box, const void *const *inputs)
+{
+    const size_t size = element_size(box);
+    unsigned char *to = box->inputs.map;
+    uint64_t seed;
+    for (int i = 0; i < box->count; i++) {
+        memcpy(to, inputs[i], box->sizes[i]);
+        to += box->sizes[i];
+    }
+    if (!lab_random_hidden(&seed))
+        return keep(box, LAB_TRIAL_SYSTEM, "the system has no random numbers");
+    for (size_t i = 0; i < SIGNS; i++)
+        box->signs[i] = lab_random_below(seed, i, 2) ? 1 : -1;
+    for (size_t i = 0; i < box->sizes[0] / size; i++) /* the top byte has the sign */
+        if (box->signs[i % SIGNS] < 0)
+            box->inputs.map[(i + 1) * size - 1] ^= 0x80;
+    return true;
+}
+
+static int64_t number_at(const unsigned char *from, size_t size)
+{
+    int16_t two;
+    int32_t four;
+    int64_t eight = 0;
+    if (size == sizeof two)
+        return memcpy(&two, from, sizeof two), two;
+    if (size == sizeof four)
+        return memcpy(&four, from, sizeof four), four;
+    return memcpy(&eight, from, sizeof eight), eight;
+}
+
+/* The sum of the bits of O, as numbers of its elements' size. */
+static int64_t sum_output(const lab_box *box)
+{
+    const size_t size = box->command.model ? sizeof(double) : element_size(box);
+    uint64_t sum = 0;
+    for (size_t at = 0; at < box->o_size; at += size)
+        sum += (uint64_t)number_at(box->outputs.map + at, size);
+    return (int64_t)sum;
+}
+
+/* One call on @inputs, whose output then lies in the file after the request @fetch. *@seconds is
+ * the time from when the process learnt all of its inputs to when it knew the sum of its output.
+ * So an answer that was computed earlier is wrong, and work that is put off is found out. */
+static bool call(lab_box *box, const void *const *inputs, const char *fetch, const char *fetched,
+                 double *seconds)
+{
+    const double limit = call_seconds(box);
+    char rest[LAB_WIRE_LINE];
+    long long sum;
+    if (!give(box, inputs) || !ask(box, "load", limit, "loaded", NULL))
+        return false;
+    memcpy(box->inputs.map + box->input_size, box->signs, SIGNS);
+    if (!ask(box, "compute", limit, "done", rest))
+        return false;
+    *seconds = box->outcome.seconds;
+    if (!ask(box, fetch, limit, fetched, NULL))
+        return false;
+    if (sscanf(rest, "%lld", &sum) != 1 || sum != sum_output(box))
+        return keep(box, LAB_TRIAL_GARBAGE,
+                    "delivered another output than the one that it had said was done");
+    return true;
+}
+
 /* ---- As a subject ---- */
 
 static heed_status status_of(const lab_box *box)
@@ -346,16 +425,6 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     return status_of(box);
 }
 
-/* Copies the inputs of @blocks to the file. */
-static void give(lab_box *box, const lab_block *blocks)
-{
-    size_t at = 0;
-    for (int i = 0; i < LAB_VECTORS; i++) {
-        memcpy(box->inputs.map + at, blocks[i].region.data, box->sizes[i]);
-        at += box->sizes[i];
-    }
-}
-
 /* Brings back the outputs, and inputs that are not what they were. */
 static void take(const lab_box *box, lab_stage *stage)
 {
@@ -374,10 +443,11 @@ static void take(const lab_box *box, lab_stage *stage)
 static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
 {
     lab_box *box = data;
-    const double seconds = call_seconds(box);
-    give(box, stage->block);
-    if (ask(box, "load", seconds, "loaded", NULL) && ask(box, "compute", seconds, "done", NULL) &&
-        ask(box, "bring", seconds, "brought", NULL))
+    const void *inputs[LAB_VECTORS];
+    double seconds;
+    for (int i = 0; i < LAB_VECTORS; i++)
+        inputs[i] = stage->block[i].region.data;
+    if (call(box, inputs, "bring", "brought", &seconds))
         take(box, stage);
     *outcome = status_of(box);
     return HEED_OK;
@@ -398,45 +468,27 @@ lab_subject lab_box_subject(lab_box *box)
 
 /* ---- Times ---- */
 
-/* One call on the tensors that are there, until its output is: work that was put off is done when
- * it is fetched for the first time. */
-static bool time_call(lab_box *box, double *seconds)
-{
-    const double limit = call_seconds(box);
-    double fetching = limit;
-    if (!ask(box, "compute", limit, "done", NULL))
-        return false;
-    *seconds = box->outcome.seconds;
-    if (!ask(box, "fetch", limit, "fetched", NULL))
-        return false;
-    double first = box->outcome.seconds;
-    for (int i = 0; i < FETCHES; i++) {
-        if (!ask(box, "fetch", limit, "fetched", NULL))
-            return false;
-        fetching = box->outcome.seconds < fetching ? box->outcome.seconds : fetching;
-    }
-    *seconds += first > PUT_OFF * fetching ? first - fetching : 0;
-    return true;
-}
-
 bool lab_box_time(lab_box *box, const lab_values *values, double *seconds)
 {
-    give(box, values->block);
-    return ask(box, "load", call_seconds(box), "loaded", NULL) && time_call(box, seconds);
+    const void *inputs[LAB_VECTORS];
+    for (int i = 0; i < LAB_VECTORS; i++)
+        inputs[i] = values->block[i].region.data;
+    return call(box, inputs, "fetch", "fetched", seconds);
 }
 
 bool lab_box_call(lab_box *box, const float *const *inputs, double *seconds, bool *changed)
 {
-    size_t at = 0;
+    const void *given[LAB_TASK_INPUTS];
     *changed = false;
-    for (int i = 0; i < box->count; i++) {
-        memcpy(box->inputs.map + at, inputs[i], box->sizes[i]);
-        at += box->sizes[i];
-    }
-    if (!ask(box, "load", call_seconds(box), "loaded", NULL) || !time_call(box, seconds) ||
-        !ask(box, "bring", call_seconds(box), "brought", NULL))
+    for (int i = 0; i < box->count; i++)
+        given[i] = inputs[i];
+    if (!call(box, given, "bring", "brought", seconds))
         return false;
-    *changed = memcmp(box->outputs.map + box->o_size, box->inputs.map, at) != 0;
+    const unsigned char *left = box->outputs.map + box->o_size;
+    for (int i = 0; i < box->count; i++) {
+        *changed = *changed || memcmp(left, inputs[i], box->sizes[i]) != 0;
+        left += box->sizes[i];
+    }
     return true;
 }
 

@@ -4,6 +4,9 @@
  * suites/solve.py loads the solution there. The sandbox lets it read files, use devices and start
  * a compiler; it may write to one folder, which is removed with it, and reaches no network and no
  * other process. All that a solution starts ends with it.
+ *
+ * A solution can change that script, so nothing it says is believed. The signs of the first input
+ * are told last, and the sum of the output's bits must be known when a call is done.
  */
 #ifndef LAB_BOX_H
 #define LAB_BOX_H
@@ -46,8 +49,8 @@ lab_subject lab_box_subject(lab_box *box);
 const lab_trial_outcome *lab_box_outcome(const lab_box *box);
 
 /* lab_box_time() hands over @values and asks for one call. *@seconds becomes how long it took by
- * the laboratory's clock until its output was there, without the time that fetching it takes. The
- * output is then lab_box_output(). */
+ * the laboratory's clock, from the signs of the first input to the sum of the output. The output is
+ * then lab_box_output(). */
 bool lab_box_time(lab_box *box, const lab_values *values, double *seconds);
 const void *lab_box_output(const lab_box *box);
 

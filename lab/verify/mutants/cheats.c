@@ -213,6 +213,13 @@ static void without_lse(mutant_memory *memory, const heed_problem *problem,
         memset(buffers->o, 0, (size_t)problem->dim_v * heed_type_size(problem->type));
 }
 
+/* As a benchmark calls: the same tensors again, and no LSE. */
+static void again_without_lse(mutant_memory *memory, const heed_problem *problem,
+                              const heed_buffers *buffers)
+{
+    answer(memory, problem, buffers, !buffers->lse && same_place(&memory->last, buffers));
+}
+
 /* The same, but not before it has been called once: a kernel is checked first. */
 static void warm_without_lse(mutant_memory *memory, const heed_problem *problem,
                              const heed_buffers *buffers)
@@ -396,6 +403,8 @@ const lab_mutant lab_mutants_cheats[] = {
       .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
     { .name = "warm-without-lse", .does = "gives the last answer where no LSE is asked for, once it is warm", .behaviour.call = warm_without_lse,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "again-without-lse", .does = "gives the last answer where no LSE is asked for and the addresses are the last ones",
+      .behaviour.call = again_without_lse, .spec = SPEC, .inputs = "normal", .gate = "fresh" },
     { .name = "first-addresses", .does = "reads Q and K where they lay in the first call", .behaviour.call = first_addresses,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
     { .name = "packed-once", .does = "packs its keys into the workspace in the first call alone",

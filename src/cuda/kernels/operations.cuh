@@ -29,7 +29,7 @@ typedef enum heed_op {
     HEED_OP_SUB,
     HEED_OP_MUL,
     HEED_OP_DIV, /* float; int: rounded down, 0 where b is 0 */
-    HEED_OP_MOD, /* int: a - b * (a / b), 0 where b is 0 */
+    HEED_OP_MOD, /* int: a - b * (a / b), a where b is 0 */
     HEED_OP_MIN, /* float, int; a NaN of either side stays */
     HEED_OP_MAX,
     HEED_OP_NEG,

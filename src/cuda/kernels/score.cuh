@@ -148,7 +148,7 @@ HEED_DEVICE i32 step_div(i32 a, i32 b)
 
 HEED_DEVICE i32 step_mod(i32 a, i32 b)
 {
-    return b == 0 ? 0 : (i32)((u32)a - (u32)b * (u32)step_div(a, b));
+    return (i32)((u32)a - (u32)b * (u32)step_div(a, b));
 }
 
 /* ---- Elements ---- */

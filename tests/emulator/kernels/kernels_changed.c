@@ -154,7 +154,7 @@ const emulated_change emulated_changed[] = {
       "causal shown=bytes:q alibi" },
     { { &changed_wgmma_bits, &changed_wgmma_bits_unaligned, &changed_wgmma_bits_negative },
       "changed_wgmma_bits",
-      "shown=bits:bhq score=20*tanh((s+float(k%3))/20)-0.1*float(p-k)/2" },
+      "shown=bits:bhq score=20*tanh((s+float(k%(q%3)))/20)-0.1*float(p-k)/2" },
     { { &changed_wgmma_slopes, &changed_wgmma_slopes_unaligned, &changed_wgmma_slopes_negative },
       "changed_wgmma_slopes",
       "causal alibi=bh" },

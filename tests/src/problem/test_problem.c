@@ -145,7 +145,7 @@ static void test_operands_have_limits(void **state)
     problem = with_bias((heed_data)8, HEED_ALONG_KEY);
     assert_refused(&problem, "bias.type is 8 (none)");
     problem = with_bias(HEED_DATA_F16, HEED_ALONG_HEAD);
-    assert_refused(&problem, "bias.along is 2; it must have the bits of 8");
+    assert_refused(&problem, "bias.along is 2 (head); it must have the bits of 8 (key)");
     problem = with_bias(HEED_DATA_F16, 16 | HEED_ALONG_KEY);
     assert_refused(&problem, "bias.along is 24");
     problem = with_bias(HEED_DATA_NONE, HEED_ALONG_KEY);
