@@ -108,8 +108,9 @@ HEED_DEVICE int is_small(float x, float stretch)
     return factor >= 0x1p-10f && factor <= 0x1p10f && ptx_abs(x) * factor <= SMALL_Y * 2.0f * LOG2_E;
 }
 
-/* Of a small y by a polynomial, which takes no special function. It is off tanh(y) by 0.72 u, as
- * the minimax polynomial of y^3 (a + b y^2 + c y^4). */
+/* Of a small y without special functions: y + y^3 (a + b y^2 + c y^4), the coefficients of which
+ * minimize the largest error, 0.72 u. With all roundings tanh(y) is off by 2.35 u at most, by
+ * step_cap()'s other way by 2.48 u. */
 HEED_DEVICE float step_small_cap(float x, float stretch)
 {
     const float f = stretch * (0.5f / LOG2_E), f2 = f * f, f3 = f * f2, f5 = f3 * f2;
