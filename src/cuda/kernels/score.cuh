@@ -105,7 +105,8 @@ HEED_DEVICE float step_tanh(float x)
 HEED_DEVICE int is_small(float x, float stretch)
 {
     float factor = ptx_abs(stretch);
-    return factor >= 0x1p-10f && factor <= 0x1p10f && ptx_abs(x) * factor <= SMALL_Y * 2.0f * LOG2_E;
+    return factor >= 0x1p-16f && factor <= 0x1p16f &&
+           ptx_abs(x) * factor <= SMALL_Y * 2.0f * LOG2_E;
 }
 
 /* Of a small y without special functions: y + y^3 (a + b y^2 + c y^4), the coefficients of which
