@@ -112,6 +112,8 @@ typedef struct cli_verb {
     cli_operands operands;
     const char *description;   /* paragraphs between blank lines; a line that starts with two blanks
                                   is shown as it is */
+    const char *examples;      /* lines of this kind, which --help has last; NULL: none */
+    const char *status;        /* sentences about exit codes of its own; NULL: none */
     const cli_option *options; /* --json and --help are added to every verb */
     bool hidden;               /* not listed: for the build, not for people */
     cli_exit (*run)(const cli_args *args);

@@ -271,17 +271,14 @@ const cli_verb cli_verb_plan = {
         "\n"
         "A SPEC describes a problem in words: bN batch, hN or hN/M query heads and "
         "key/value heads, sN or sN/M queries and keys, dN or dN/M head dim of Q and K and "
-        "of V, the element type f32, f16 or bf16, and optionally causal, causal=tl, causal=br, "
-        "scale=X, acc=f16, products=tf32, layout=bshd; docs/file-formats.md has all words.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed plan 'b1 h8 s512 d64 f32'\n"
-        "  heed plan --explain --effort measure 'b4 h32/8 s1/4096 d128 bf16'\n"
-        "  heed plan --effort patient --wisdom heed.wisdom --shapes shapes/seed.txt\n"
-        "\n"
-        "The exit status is 4 if the kernel of --kernel does not support a problem, and 1 "
-        "if --effort wisdom finds no wisdom for it.",
+        "of V, the element type f32, f16 or bf16, and optionally causal, causal=tl, "
+        "causal=br, scale=X, acc=f16, products=tf32, layout=bshd; docs/file-formats.md has "
+        "all words.",
+    .examples = "  heed plan 'b1 h8 s512 d64 f32'\n"
+                "  heed plan --explain --effort measure 'b4 h32/8 s1/4096 d128 bf16'\n"
+                "  heed plan --effort patient --wisdom heed.wisdom --shapes shapes/seed.txt",
+    .status = "The exit status is 4 if the kernel of --kernel does not support a problem, and 1 "
+              "if --effort wisdom finds no wisdom for it.",
     .options = options,
     .run = run,
 };

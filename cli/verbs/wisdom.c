@@ -189,16 +189,12 @@ const cli_verb cli_verb_wisdom = {
         "are for this machine to the file of --wisdom.\n"
         "\n"
         "show prints each line of a file, and whether it is used here or which field "
-        "differs. check prints only those that are not used.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed wisdom export > heed.wisdom\n"
-        "  heed wisdom export --device cuda --wisdom heed.wisdom\n"
-        "  heed wisdom check heed.wisdom\n"
-        "\n"
-        "The exit status is 1 if there is nothing to export, or if check finds a line that "
-        "is not used here.",
+        "differs. check prints only those that are not used.",
+    .examples = "  heed wisdom export > heed.wisdom\n"
+                "  heed wisdom export --device cuda --wisdom heed.wisdom\n"
+                "  heed wisdom check heed.wisdom",
+    .status = "The exit status is 1 if there is nothing to export, or if check finds a line that "
+              "is not used here.",
     .options = options,
     .run = run,
 };

@@ -393,23 +393,19 @@ const cli_verb cli_verb_bench = {
         "the host's share of it.\n"
         "\n"
         "Rivals are separate programs that take turns with heed in blocks of calls. "
-        "rival/heed is the rival's time over heed's, with a 99 % interval: "
-        "FASTER or SLOWER if it lies beyond the margin, EQUIVALENT if within, AMBIGUOUS if "
-        "it crosses; then more --seconds may help.\n"
+        "rival/heed is the rival's time over heed's, with a 99 % interval: FASTER or "
+        "SLOWER if it lies beyond the margin, EQUIVALENT if within, AMBIGUOUS if it "
+        "crosses; then more --seconds may help.\n"
         "\n"
         "Timed outputs are checked; a wrong one has a reason instead of a figure. With "
         "--source a kernel of your own is timed once it has passed all gates. With "
         "--calibrate kernels are compared with themselves, to find the smallest detectable "
-        "difference. docs/measuring.md has the method.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
-        "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
-        "shapes/rivals.txt\n"
-        "  heed bench --source mine.c --threads 1 b1 h8 s512 d64 f32\n"
-        "\n"
-        "The exit status is 5 if a source is wrong, and 4 if it refuses a problem.",
+        "difference. docs/measuring.md has the method.",
+    .examples = "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
+                "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
+                "shapes/rivals.txt\n"
+                "  heed bench --source mine.c --threads 1 b1 h8 s512 d64 f32",
+    .status = "The exit status is 5 if a source is wrong, and 4 if it refuses a problem.",
     .options = options,
     .run = run,
 };

@@ -424,17 +424,13 @@ const cli_verb cli_verb_selftest = {
         "kill each. Controls are unusual but right, and all gates must accept them.\n"
         "\n"
         "Prints how many mutants each gate kills, and how many it alone kills. With KERNEL "
-        "only that one is tried.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed selftest\n"
-        "  heed selftest --gate fresh\n"
-        "  heed selftest half-the-logits\n"
-        "  heed selftest --device cuda\n"
-        "\n"
-        "The exit status is 0 if all mutants were killed and all controls accepted, else "
-        "1: then the gates' results are not to be trusted.",
+        "only that one is tried.",
+    .examples = "  heed selftest\n"
+                "  heed selftest --gate fresh\n"
+                "  heed selftest half-the-logits\n"
+                "  heed selftest --device cuda",
+    .status = "The exit status is 0 if all mutants were killed and all controls accepted, else "
+              "1: then the gates' results are not to be trusted.",
     .options = options,
     .run = run,
 };
