@@ -1,6 +1,7 @@
 /*
  * plan.c - `heed plan`: which kernel heed would run, and why
  */
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "report/format.h"
 
@@ -128,7 +129,8 @@ static cli_exit plan_all(plan_job *job, const lab_problems *problems)
         cli_exit result = cli_interrupted() ? CLI_INTERRUPTED : plan_one(job, &problems->items[i]);
         if (result == CLI_INTERRUPTED) {
             lab_progress_end(&job->progress);
-            cli_message("stopped after %zu of %zu problems", i, problems->count);
+            cli_message("stopped after %zu of %zu problem%s", i, problems->count,
+                        lab_plural(problems->count));
             return result;
         }
         code = code == CLI_OK ? result : code;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/inputs.h"
 #include "report/format.h"
 #include "report/table.h"
@@ -136,9 +137,9 @@ static cli_exit check_extents(run_job *job)
         const lab_view view = lab_view_of(&job->problem, (lab_role)role);
         const lab_tensor *array = array_of(job, role);
         if (array && lab_view_bytes(&view) > lab_tensor_bytes(array)) {
-            cli_error("--words: the strides of %s reach %zu bytes far; its array has %zu",
+            cli_error("--words: the strides of %s reach %zu byte%s far; its array has %zu",
                       lab_role_name((lab_role)role), lab_view_bytes(&view),
-                      lab_tensor_bytes(array));
+                      lab_plural(lab_view_bytes(&view)), lab_tensor_bytes(array));
             return CLI_USAGE;
         }
     }
@@ -294,7 +295,8 @@ static cli_exit report(run_job *job)
     char spec[HEED_SPEC_SIZE];
     heed_problem_print(&job->problem, spec, sizeof spec);
     if (job->not_finite)
-        cli_warning("%lld elements of O are NaN or infinite", (long long)job->not_finite);
+        cli_warning("O has %lld element%s that are NaN or infinite", (long long)job->not_finite,
+                    lab_plural(job->not_finite));
     return cli_args_json(job->args) ? print_json(job, spec) : print_text(job, spec);
 }
 

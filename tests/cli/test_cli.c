@@ -131,7 +131,7 @@ static void pipes_are_files(void **state)
         { "head -1 pipe.txt | heed plan -w - 'b1 h1 s8 d8 f32'", 7, "",
           "--wisdom: -: wisdom: line 2" },
         { "cat pipe.txt | heed wisdom import --cpu scalar -w pipe2.txt - && cmp pipe.txt pipe2.txt",
-          0, "", "-: 1 lines taken" },
+          0, "", "-: 1 line taken" },
         { "cat pipe.txt | heed doctor --no-rivals -w - | grep wisdom", 0, "-: ", "" },
         /* nobody waits for what this process itself would write */
         { "heed plan -w /dev/stdout 'b1 h1 s8 d8 f32' | cat", 0, "", "not a regular file" },
@@ -160,7 +160,7 @@ static void stops_when_interrupted(void **state)
         /* One problem whose configs take a minute to measure. */
         { "timeout --foreground --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
           "' plan --effort patient 'b1 h8 s4096 d64 f32'",
-          130, "", "stopped after 0 of 1 problems" },
+          130, "", "stopped after 0 of 1 problem" },
     };
     EXPECT(state, lines);
 }

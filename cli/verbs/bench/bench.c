@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/inputs.h"
 #include "cli/base/source.h"
 #include "cli/verbs/doctor/manifest.h"
@@ -96,8 +97,8 @@ static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
     }
     lab_progress_end(&progress);
     if (code == CLI_INTERRUPTED)
-        cli_message("interrupted: %zu of %zu problems are finished", bench->row_count,
-                    sources->count);
+        cli_message("interrupted: %zu of %zu problem%s finished", bench->row_count, sources->count,
+                    lab_plural(sources->count));
     return code;
 }
 

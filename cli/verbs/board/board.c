@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "build/sources.h"
 #include "session/plausible.h"
 
@@ -82,8 +83,8 @@ static cli_exit check(const cli_args *args)
                                         "links", (json_int_t)chain.links, "head", chain.head,
                                         "sound", 1),
                               "board.check");
-    printf("%lld trials, all as they were added\n%lld links, head %s\n", (long long)chain.trials,
-           (long long)chain.links, chain.head);
+    printf("%lld trial%s, all as they were added\n%lld link%s, head %s\n", (long long)chain.trials,
+           lab_plural(chain.trials), (long long)chain.links, lab_plural(chain.links), chain.head);
     return CLI_OK;
 }
 

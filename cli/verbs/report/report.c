@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/plural.h"
 #include "report_final.h"
 
 /* -------------------------------------------------------------------------- */
@@ -89,11 +90,11 @@ static cli_exit check_damage(const lab_final_board *board)
     size_t impossible = report_count_trusted(board, "impossible");
     if (damaged > 0)
         cli_error("%s: damaged: the content of %zu trial%s is not what was added", board->path,
-                  damaged, damaged == 1 ? "" : "s");
+                  damaged, lab_plural(damaged));
     if (impossible > 0)
         cli_error("%s: the figures of %zu trial%s contradict each other, or are beyond what the "
                   "device can do",
-                  board->path, impossible, impossible == 1 ? "" : "s");
+                  board->path, impossible, lab_plural(impossible));
     return damaged + impossible > 0 ? CLI_CORRUPT : CLI_OK;
 }
 

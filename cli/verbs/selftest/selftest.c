@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "cli/verbs/board/board.h"
 #include "measure/environment.h"
@@ -282,7 +283,8 @@ static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_o
     cli_exit code = json ? print_json(result, options) : print_text(result, options);
     bool whole = result->killed == result->mutants && result->accepted == result->controls;
     if (cli_interrupted()) {
-        cli_message("stopped early: %zu kernels were not tried", result->skipped);
+        cli_message("stopped early: %zu kernel%s not tried", result->skipped,
+                    lab_plural(result->skipped));
         return CLI_INTERRUPTED;
     }
     return code != CLI_OK || whole ? code : CLI_FINDING;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/inputs.h"
 #include "src/measure.h"
 #include "wisdom_line.h"
@@ -122,9 +123,9 @@ static void keep(tune_run *run)
             cli_warning("%s: no wisdom: %s", shape->spec, heed_message());
     }
     if (path && kept < tune->count)
-        cli_message("--wisdom: %s gets %zu of %zu problems; of the others nothing was proved, and "
+        cli_message("--wisdom: %s gets %zu of %zu problem%s; of the others nothing was proved, and "
                     "more --seconds may change that",
-                    path, kept, tune->count);
+                    path, kept, tune->count, lab_plural(tune->count));
 }
 
 static cli_exit end_run(const lab_tune *tune, cli_exit code)
