@@ -95,6 +95,16 @@ static void slips_are_told(void **state)
 {
     static const run_heed_row lines[] = {
         { "heed plan --shapes sed", 3, "", "sed: No such file or directory; did you mean 'seed'?" },
+        { "heed plan --shapes nosuch", 3, "",
+          "nosuch: No such file or directory; with heed come edge, f32, far, features, grid, " },
+        /* help and error name every list */
+        { "(cd '" HEED_SOURCE_DIR "/shapes'; LC_ALL=C ls | sed 's/[.]txt//' | paste -s -d , | "
+          "sed 's/,/, /g') >lists.txt; heed plan --help | tr -s ' \\n' ' ' | "
+          "sed 's/.*per line; //; s/ come with heed.*/\\n/; s/ and /, /' | diff lists.txt - && "
+          "heed plan --shapes nosuch 2>&1 | sed 's/.*heed come //' | diff lists.txt -",
+          0, "", "" },
+        { "heed sweep nosuch 'b1 h1 s8 d8 f32'", 3, "",
+          "; with heed come cpu_few, cpu_tile, mma, sweep90, wgmma" },
         { "heed sweep cpu_fwe 'b1 h1 s8 d8 f32'", 3, "", "did you mean 'cpu_few'?" },
         { "heed sweep cpu_few -k fwd_any_avx2_fwe 'b1 h1 s8 d8 f32'", 2, "",
           "did you mean 'fwd_any_avx2_few'?" },
