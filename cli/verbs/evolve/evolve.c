@@ -267,7 +267,7 @@ static const cli_option options[] = {
 const cli_verb cli_verb_evolve = {
     .name = "evolve",
     .summary = "search configs or sources for faster kernels by evolution",
-    .operands = { "[SPEC]...", 0, CLI_ANY },
+    .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Evolves configs of a kernel, beginning with heed's plan: populations on islands, "
         "with mutation and crossover. A guide prefers moves that address what limits the "

@@ -97,7 +97,7 @@ static const cli_option options[] = {
 const cli_verb cli_verb_roofline = {
     .name = "roofline",
     .summary = "measure a device's limits, and judge the cost model",
-    .operands = { "[SPEC]...", 0, CLI_ANY },
+    .operands = { "[SPEC...]", 0, CLI_ANY },
     .description =
         "Measures the limits of this device with kernels that do nothing else: matrix "
         "products, exponentials, multiply-adds, reads and copies of memory, reads of the "

@@ -284,7 +284,7 @@ static const cli_option options[] = {
 const cli_verb cli_verb_sweep = {
     .name = "sweep",
     .summary = "search a space of configs",
-    .operands = { "SPACE [SPEC]...", 1, CLI_ANY },
+    .operands = { "SPACE SPEC...", 1, CLI_ANY },
     .description =
         "Searches the points of SPACE, a text file that names a kernel, its knobs with "
         "their values, and constraints; sweep90, mma, wgmma, cpu_tile and cpu_few come "
