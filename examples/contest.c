@@ -4,7 +4,8 @@
  * A challenger and a champion take turns on each problem. The challenger wins if it is clearly
  * faster on some problems and slower on none, and again so on fresh samples: `heed tune` and
  * `heed evolve` decide by the same rule. duel.c shows how kernels pass all gates before they are
- * timed; here each is checked on its problem alone.
+ * timed; here each is checked on its problem alone. It is built within heed's tree, whose
+ * laboratory is a static library (lab/).
  *
  *     ./contest fwd_any_avx2_tile fwd_any_scalar_row "b1 h8 s512 d64 f32" "b1 h8 s64 d64 f32"
  */
@@ -83,8 +84,11 @@ int main(int argc, char **argv)
 {
     const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     static contest it = { .bench = { .seed = 1, .host_threads = 1 } };
-    if (argc < 4 || argc > 3 + PROBLEMS_MAX)
-        return fail("usage", "contest CHALLENGER CHAMPION SPEC...");
+    if (argc < 4 || argc > 3 + PROBLEMS_MAX) {
+        fprintf(stderr, "usage: contest CHALLENGER CHAMPION SPEC..., 1 to %d problems\n",
+                PROBLEMS_MAX);
+        return 2;
+    }
     it.kernels[0] = argv[1];
     it.kernels[1] = argv[2];
     for (it.count = 0; it.count < (size_t)argc - 3; it.count++)

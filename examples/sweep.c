@@ -75,8 +75,11 @@ int main(int argc, char **argv)
     lab_sweep sweep = { .problems = { &problem, 1 }, .threads = 1 };
     lab_error error;
     int result = 1;
-    if (argc != 4)
-        return fail("usage", "sweep SPACE SPEC TRIALS");
+    const int64_t trials = argc == 4 ? atoll(argv[3]) : 0;
+    if (trials < 1) {
+        fprintf(stderr, "usage: sweep SPACE SPEC TRIALS, 1 or more\n");
+        return 2;
+    }
     if (heed_problem_parse(&problem, argv[2]) != HEED_OK)
         return fail(argv[2], heed_message());
     sweep.shapes = calloc(1, sizeof *sweep.shapes);
@@ -90,7 +93,7 @@ int main(int argc, char **argv)
     else if (choose_kernel(&sweep) != HEED_OK)
         fail(sweep.kernel, heed_message());
     else
-        result = search(&sweep, atoll(argv[3]));
+        result = search(&sweep, trials);
     lab_search_free(sweep.search);
     lab_sweep_shapes_free(&sweep);
     heed_context_destroy(sweep.context);

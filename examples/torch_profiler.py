@@ -10,6 +10,7 @@ checkout, PYTHONPATH=python and HEED_LIBRARY=build/release/src/libheed.so.
 """
 
 import argparse
+import re
 import sys
 
 import heed
@@ -67,7 +68,7 @@ def main():
     if args.trace:
         seen.export_chrome_trace(args.trace)
     words = set(args.spec.split()[1:]) - {"causal"}
-    if all(word[0] in "hsd" or word in TYPES for word in words):  # torch's attention knows no others
+    if all(word in TYPES or re.match("[hsd][0-9]", word) for word in words):  # torch's attention knows no others
         far = difference(o, q, k, v, "causal" in args.spec.split())
         if not far <= TOLERANCE[q.dtype]:
             print(f"torch_profiler: O differs from torch's by {far:.2g}", file=sys.stderr)

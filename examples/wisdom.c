@@ -27,7 +27,7 @@ static heed_status load(heed_context *context, const char *path)
         return HEED_OK;
     heed_status status = heed_wisdom_load(context, path, &taken, &skipped);
     if (status == HEED_OK && skipped > 0)
-        fprintf(stderr, "wisdom: %zu lines are not for here: %s\n", skipped, heed_message());
+        fprintf(stderr, "wisdom: %zu not for here; the last line: %s\n", skipped, heed_message());
     return status;
 }
 

@@ -112,6 +112,8 @@ typedef struct cli_verb {
     cli_operands operands;
     const char *description;   /* paragraphs between blank lines; a line that starts with two blanks
                                   is shown as it is */
+    const char *examples;      /* lines of this kind, which --help has last; NULL: none */
+    const char *status;        /* sentences about exit codes of its own; NULL: none */
     const cli_option *options; /* --json and --help are added to every verb */
     bool hidden;               /* not listed: for the build, not for people */
     cli_exit (*run)(const cli_args *args);
@@ -179,10 +181,11 @@ extern const cli_option cli_device_options[], cli_machine_options[];
 /* Rows for option tables. */
 #define CLI_OPTION_WISDOM \
     CLI_OPTION_WISDOM_READ("Load wisdom from FILE if it exists, and save new results there")
-#define CLI_OPTION_SHAPES                                                                      \
-    OPT_PATHS("shapes", 's', "FILE",                                                           \
-              "Also take the problems in FILE, one spec per line; seed, edge, far, features, " \
-              "grid, rivals and words come with heed; may be given more than once")
+#define CLI_OPTION_SHAPES                                                                        \
+    OPT_PATHS("shapes", 's', "FILE",                                                             \
+              "Also take the problems in FILE, one spec per line; edge, f32, far, "              \
+              "features, grid, rivals, seed, serving, shipped and words come with heed; may be " \
+              "given more than once")
 #define CLI_OPTION_KERNEL                                                                      \
     OPT_TEXT("kernel", 'k', "NAME",                                                            \
              "Use this kernel ('heed plan --list' lists them), in the config after \"__\" if " \
@@ -257,8 +260,8 @@ bool cli_problem_repeated(const heed_problem *again, const heed_problem *first);
 const char *cli_find_list(const char *folder, const char *name, char *path, size_t size);
 
 /* cli_list_hint() returns "; did you mean 'NAME'?" with the list of @folder that is nearest to
- * @name in @text, which has room for @size bytes; "" where @name is a file or a path, or nothing is
- * near.
+ * @name, or the names of all where none is near, in @text, which has room for @size bytes; "" where
+ * @name is a file or a path.
  */
 const char *cli_list_hint(const char *folder, const char *name, char *text, size_t size);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/plural.h"
 #include "cli.h"
 #include "src/measure.h"
 
@@ -123,8 +124,8 @@ cli_exit cli_context_open(heed_context **context, const cli_args *args)
         return cli_exit_of(status);
     }
     if (skipped)
-        cli_warning("--wisdom: %s: %zu lines not used; the last one because %s", path, skipped,
-                    heed_message());
+        cli_warning("--wisdom: %s: %zu line%s not used; the last one because %s", path, skipped,
+                    lab_plural(skipped), heed_message());
     return CLI_OK;
 }
 
@@ -155,9 +156,9 @@ cli_exit cli_wisdom_save(heed_context *context, const cli_args *args)
     }
     heed_status status = count_foreign(args, path, &foreign);
     if (status == HEED_OK && foreign) {
-        cli_warning("--wisdom: %s is not changed: saving would drop %zu lines for other machines "
+        cli_warning("--wisdom: %s is not changed: saving would drop %zu line%s for other machines "
                     "or builds; name another file, or remove this one",
-                    path, foreign);
+                    path, foreign, lab_plural(foreign));
         return CLI_OK;
     }
     if (status == HEED_OK)

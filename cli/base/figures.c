@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/plural.h"
 #include "report/format.h"
 #include "report/wrap.h"
 
@@ -30,8 +31,8 @@ static const char *tokens_text(const lab_figures *f, char text[TEXT_SIZE])
 {
     *text = '\0'; /* no model was asked, or it did not tell */
     if (f->tokens_in >= 0)
-        snprintf(text, TEXT_SIZE, ", %lld tokens in, %lld out", (long long)f->tokens_in,
-                 (long long)f->tokens_out);
+        snprintf(text, TEXT_SIZE, ", %lld token%s in, %lld out", (long long)f->tokens_in,
+                 lab_plural(f->tokens_in), (long long)f->tokens_out);
     return text;
 }
 
@@ -40,8 +41,8 @@ void cli_figures_print(const lab_figures *f, const char *origin)
     char over[TEXT_SIZE], rival[TEXT_SIZE], tokens[TEXT_SIZE], time[LAB_FORMAT_SIZE];
     printf("\n");
     lab_wrap_format(
-        stdout, 4, "%lld candidates, %.0f %% compiled, %.0f %% passed; %s; %s; %s%s; %s",
-        (long long)f->candidates, share_of(f->compiled, f->candidates),
+        stdout, 4, "%lld candidate%s, %.0f %% compiled, %.0f %% passed; %s; %s; %s%s; %s",
+        (long long)f->candidates, lab_plural(f->candidates), share_of(f->compiled, f->candidates),
         share_of(f->passed, f->candidates), speedups_text(&f->origin, origin, over),
         speedups_text(&f->rival, "the best rival", rival), lab_format_duration(f->seconds, time),
         tokens_text(f, tokens), f->confirmed ? "confirmed" : "not confirmed");

@@ -81,6 +81,14 @@ void cli_help_print_verb(FILE *stream, const cli_verb *verb)
     fputs("\nOptions:\n", stream);
     for (size_t i = 0; cli_verb_option(verb, i); i++)
         print_option(stream, cli_verb_option(verb, i));
+    if (verb->status) {
+        fputc('\n', stream);
+        print_description(stream, verb->status);
+    }
+    if (verb->examples) {
+        fputs("\nExamples:\n", stream);
+        print_description(stream, verb->examples);
+    }
 }
 
 void cli_help_print(FILE *stream)

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/plural.h"
 #include "new_keys.h"
 #include "sequences.h"
 #include "tensor/npy.h"
@@ -188,8 +189,8 @@ static cli_exit check_rank(const cli_input *input, cli_layout layout)
     char place[CLI_PLACE_SIZE];
     if (input->tensor.rank == RANK)
         return CLI_OK;
-    cli_error("%s has %d dimensions; it must have 4: %s", cli_input_print(input, place),
-              input->tensor.rank, orders[layout]);
+    cli_error("%s has %d dimension%s; it must have 4: %s", cli_input_print(input, place),
+              input->tensor.rank, lab_plural(input->tensor.rank), orders[layout]);
     return CLI_USAGE;
 }
 
@@ -265,9 +266,9 @@ static cli_exit check_groups(const cli_inputs *inputs)
     int64_t heads_kv = size_of(k, inputs->layout, HEADS);
     if (are_groups(inputs, inputs->layout))
         return CLI_OK;
-    cli_error("%s and %s: %lld heads cannot be shared out among %lld; K's must divide Q's",
+    cli_error("%s and %s: %lld head%s cannot be shared out among %lld; K's must divide Q's",
               cli_input_print(q, place[0]), cli_input_print(k, place[1]), (long long)heads_q,
-              (long long)heads_kv);
+              lab_plural(heads_q), (long long)heads_kv);
     return CLI_USAGE;
 }
 
@@ -420,10 +421,10 @@ static void warn_of_layout(const cli_inputs *inputs, const cli_args *args)
     if (inputs->sequences.page == 0 && heads > keys && !cli_args_given(args, "layout") &&
         fits(inputs, other))
         cli_warning(
-            "the arrays are read as %s: %lld heads, %lld keys; if they are %s, say --layout "
+            "the arrays are read as %s: %lld head%s, %lld key%s; if they are %s, say --layout "
             "%s, else --layout %s",
-            orders[layout], (long long)heads, (long long)keys, orders[other],
-            cli_layout_names[other], cli_layout_names[layout]);
+            orders[layout], (long long)heads, lab_plural(heads), (long long)keys, lab_plural(keys),
+            orders[other], cli_layout_names[other], cli_layout_names[layout]);
 }
 
 /* Of a dense array [batch, heads, seq, dim]; all zero stands for the other order. */

@@ -21,6 +21,7 @@ static const struct {
     { CLI_VERIFY_FAILED, "A kernel computes a wrong result" },
     { CLI_TIMEOUT, "Out of time" },
     { CLI_CORRUPT, "A file is damaged" },
+    { CLI_OPEN, "It worked, and the answer is not known" },
     { CLI_INTERRUPTED, "Interrupted by Ctrl-C" },
 };
 
@@ -135,12 +136,17 @@ static void print_option(FILE *stream, const cli_option *option)
         fprintf(stream, ".br\nDefault: %s.\n", option->standard);
 }
 
-static void print_exit_codes(FILE *stream)
+/* @own: sentences about the codes of one verb, or NULL. */
+static void print_exit_codes(FILE *stream, const char *own)
 {
     fputs(".Sh EXIT STATUS\n.Bl -tag -width 4n -compact\n", stream);
     for (size_t i = 0; i < sizeof exit_meanings / sizeof exit_meanings[0]; i++)
         fprintf(stream, ".It %d\n%s.\n", (int)exit_meanings[i].code, exit_meanings[i].meaning);
     fputs(".El\n", stream);
+    if (own) {
+        fputs(".Pp\n", stream);
+        print_prose(stream, own, strlen(own));
+    }
 }
 
 static void print_head(FILE *stream, const char *date, const char *name, const char *summary)
@@ -170,7 +176,11 @@ static void print_verb_page(FILE *stream, const cli_verb *verb, const char *date
     for (size_t i = 0; cli_verb_option(verb, i); i++)
         print_option(stream, cli_verb_option(verb, i));
     fputs(".El\n", stream);
-    print_exit_codes(stream);
+    print_exit_codes(stream, verb->status);
+    if (verb->examples) {
+        fputs(".Sh EXAMPLES\n", stream);
+        print_description(stream, verb->examples);
+    }
     fputs(".Sh SEE ALSO\n.Xr heed 1\n", stream);
 }
 
@@ -227,7 +237,7 @@ static void print_main_page(FILE *stream, const char *date)
         print_prose(stream, environment[i][1], strlen(environment[i][1]));
     }
     fputs(".El\n", stream);
-    print_exit_codes(stream);
+    print_exit_codes(stream, NULL);
     print_see_also(stream);
 }
 

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/plural.h"
 #include "base/suggest.h"
 #include "cli.h"
 #include "wisdom_line.h"
@@ -53,7 +54,7 @@ cli_exit cli_subcommand_run(const cli_subcommand *subcommands, const cli_args *a
     int more = count ? count - 1 : 0;
     if (more >= subcommand->least && (subcommand->most == CLI_ANY || more <= subcommand->most))
         return subcommand->run(args);
-    cli_error("%s: %d operands; it takes %s%d", word, more,
+    cli_error("%s: %d operand%s; it takes %s%d", word, more, lab_plural(more),
               subcommand->most == CLI_ANY ? "at least " : "", subcommand->least);
     return CLI_USAGE;
 }

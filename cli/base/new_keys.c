@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "tensor/convert.h"
 
 #define VECTOR_RANK 4
@@ -64,8 +65,9 @@ static cli_exit check_rank(const char *option, const cli_operand_file *operand, 
     const lab_tensor *tensor = &operand->tensor;
     if (tensor->rank == rank)
         return CLI_OK;
-    cli_error("--%s: %s has shape %s, %d dimensions; it must have %d: %s", option, operand->path,
-              lab_shape_print(tensor->shape, tensor->rank, shape), tensor->rank, rank, order);
+    cli_error("--%s: %s has shape %s, %d dimension%s; it must have %d: %s", option, operand->path,
+              lab_shape_print(tensor->shape, tensor->rank, shape), tensor->rank,
+              lab_plural(tensor->rank), rank, order);
     return CLI_USAGE;
 }
 
@@ -325,10 +327,10 @@ cli_exit cli_new_keys_check(const heed_problem *problem, const cli_inputs *input
 {
     const cli_operand_file *cos = operand_of(inputs, LAB_COS);
     if (problem->rotary > 0 && problem->rotary != 2 * cos->tensor.shape[1]) {
-        cli_error("--words: rotary is %lld; it must be %lld, for %lld cosines of each position in "
+        cli_error("--words: rotary is %lld; it must be %lld, for %lld cosine%s of each position in "
                   "%s",
                   (long long)problem->rotary, 2 * (long long)cos->tensor.shape[1],
-                  (long long)cos->tensor.shape[1], cos->path);
+                  (long long)cos->tensor.shape[1], lab_plural(cos->tensor.shape[1]), cos->path);
         return CLI_USAGE;
     }
     return problem->append > 0 && problem->page > 0 ? check_pages(problem, inputs) : CLI_OK;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "inputs.h"
 #include "tensor/convert.h"
 #include "tensor/npy.h"
@@ -158,8 +159,8 @@ static cli_exit find_along(size_t row, const cli_operand_file *operand, const he
     int most = (int)strlen(rows[row].along), missing = most - tensor->rank;
     lab_shape_print(tensor->shape, tensor->rank, shape);
     if (tensor->rank < 1 || missing < 0) {
-        cli_error("--%s: %s has shape %s, %d dimensions; it must have 1 to %d", rows[row].option,
-                  operand->path, shape, tensor->rank, most);
+        cli_error("--%s: %s has shape %s, %d dimension%s; it must have 1 to %d", rows[row].option,
+                  operand->path, shape, tensor->rank, lab_plural(tensor->rank), most);
         return CLI_USAGE;
     }
     for (int i = 0; i < tensor->rank; i++) {
@@ -204,9 +205,9 @@ static cli_exit say_array(const cli_operand_file *operand, char *text, size_t si
         return CLI_USAGE;
     }
     if (tensor->rank < 1 || tensor->rank > HEED_ARRAY_RANK_MAX) {
-        cli_error("--array: %s has shape %s, %d dimensions; it must have 1 to %d", operand->path,
+        cli_error("--array: %s has shape %s, %d dimension%s; it must have 1 to %d", operand->path,
                   lab_shape_print(tensor->shape, tensor->rank, shape), tensor->rank,
-                  HEED_ARRAY_RANK_MAX);
+                  lab_plural(tensor->rank), HEED_ARRAY_RANK_MAX);
         return CLI_USAGE;
     }
     length += (size_t)snprintf(text + length, size - length, " array=%s:%s:", operand->name,

@@ -76,31 +76,42 @@ static cli_exit add_operands(lab_problems *problems, const cli_args *args, int f
 /* Where lists that come with heed are, beside the program: in the build, and installed. */
 static const char *const places[] = { "..", "../share/heed" };
 
+#define LIST_END ".txt"
+
+static int is_list(const struct dirent *file)
+{
+    const char *end = strstr(file->d_name, LIST_END);
+    return end && end[sizeof LIST_END - 1] == '\0';
+}
+
 const char *cli_list_hint(const char *folder, const char *name, char *text, size_t size)
 {
-    char place[256], path[1024], best[256] = "";
+    char place[256], path[1024], best[256] = "", names[256] = "";
     lab_suggestion suggestion = lab_suggest(name);
     text[0] = '\0';
     if (strchr(name, '/') || access(name, F_OK) == 0)
         return text;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct dirent **all = NULL;
         snprintf(place, sizeof place, "%s/%s", places[i], folder);
-        DIR *all = lab_beside(place, path, sizeof path) ? opendir(path) : NULL;
-        for (struct dirent *one; all && (one = readdir(all));) {
-            char *end = strstr(one->d_name, ".txt");
-            size_t distance = suggestion.distance;
-            if (!end || end[4])
-                continue;
-            *end = '\0';
-            lab_suggest_consider(&suggestion, one->d_name);
+        int count = lab_beside(place, path, sizeof path) ? scandir(path, &all, is_list, alphasort)
+                                                         : 0;
+        for (int j = 0; j < count; j++) {
+            char *one = all[j]->d_name;
+            size_t distance = suggestion.distance, length = strlen(names);
+            *strstr(one, LIST_END) = '\0';
+            lab_suggest_consider(&suggestion, one);
             if (suggestion.distance < distance)
-                snprintf(best, sizeof best, "%s", one->d_name);
+                snprintf(best, sizeof best, "%s", one);
+            snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", one);
+            free(all[j]);
         }
-        if (all)
-            closedir(all);
+        free(all);
     }
     if (*best)
         snprintf(text, size, "; did you mean '%s'?", best);
+    else if (*names)
+        snprintf(text, size, "; with heed come %s", names);
     return text;
 }
 

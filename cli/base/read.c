@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "cli.h"
+#include "tensor/json.h"
 
 static heed_status read_open(FILE *file, const char *path, int64_t most, char **text, size_t *size,
                              lab_error *error)
@@ -66,7 +67,8 @@ cli_exit cli_read_json(const char *path, int64_t most, json_t **json,
     free(text);
     if (*json)
         return CLI_OK;
-    lab_fail(&error, HEED_ERR_CORRUPT, "%s: line %d: not JSON: %s", path, where.line, where.text);
+    lab_fail(&error, HEED_ERR_CORRUPT, "%s: line %d: cannot be read as JSON: %s", path, where.line,
+             lab_json_fault(&where));
     return cli_fail_error(HEED_ERR_CORRUPT, &error);
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/plural.h"
 #include "tensor/convert.h"
 
 #define PACKED_RANK 3
@@ -68,9 +69,9 @@ static cli_exit check_options(const cli_inputs *inputs)
     for (int i = 0; i < SIDES; i++) {
         const cli_input *input = input_of(inputs, i);
         if (operand_of(inputs, sides[i].role)->path && !input->packed) {
-            cli_error("--%s: %s has %d dimensions; packed sequences have 3: %s", sides[i].option,
+            cli_error("--%s: %s has %d dimension%s; packed sequences have 3: %s", sides[i].option,
                       cli_input_print(input, place), input->tensor.rank,
-                      cli_packed_order(inputs->layout));
+                      lab_plural(input->tensor.rank), cli_packed_order(inputs->layout));
             return CLI_USAGE;
         }
     }
@@ -179,9 +180,9 @@ static cli_exit share_out(cli_inputs *inputs, int side, int64_t tokens)
     lab_tensor *cu = &inputs->operands.operand[sides[side].role].tensor;
     if (batch < 1 || tokens % batch != 0) {
         cli_error(
-            "%s has %lld tokens, which %lld sequences cannot share out evenly; give --%s FILE",
-            cli_input_print(input_of(inputs, side), place), (long long)tokens, (long long)batch,
-            sides[side].option);
+            "%s has %lld token%s, which %lld sequence%s cannot share out evenly; give --%s FILE",
+            cli_input_print(input_of(inputs, side), place), (long long)tokens, lab_plural(tokens),
+            (long long)batch, lab_plural(batch), sides[side].option);
         return CLI_USAGE;
     }
     const heed_data kind = tokens > INT32_MAX ? HEED_DATA_I64 : HEED_DATA_I32;

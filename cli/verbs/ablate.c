@@ -398,14 +398,10 @@ const cli_verb cli_verb_ablate = {
         "reference.\n"
         "\n"
         "As a check of the method, delays of 1, 2 and 5 % are planted, and the last table "
-        "says which were detected. Smaller effects need more --seconds.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed ablate b1 h8 s512 d64 f32\n"
-        "  heed ablate --only no-exp,no-products --seconds 5 b1 h8 s512 d64 f32\n"
-        "\n"
-        "The exit status is 5 if an ablation that must leave the results right does not.",
+        "says which were detected. Smaller effects need more --seconds.",
+    .examples = "  heed ablate b1 h8 s512 d64 f32\n"
+                "  heed ablate --only no-exp,no-products --seconds 5 b1 h8 s512 d64 f32",
+    .status = "The exit status is 5 if an ablation that must leave the results right does not.",
     .options = options,
     .run = run,
 };

@@ -1,6 +1,7 @@
 /*
  * plan.c - `heed plan`: which kernel heed would run, and why
  */
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "report/format.h"
 
@@ -128,7 +129,8 @@ static cli_exit plan_all(plan_job *job, const lab_problems *problems)
         cli_exit result = cli_interrupted() ? CLI_INTERRUPTED : plan_one(job, &problems->items[i]);
         if (result == CLI_INTERRUPTED) {
             lab_progress_end(&job->progress);
-            cli_message("stopped after %zu of %zu problems", i, problems->count);
+            cli_message("stopped after %zu of %zu problem%s", i, problems->count,
+                        lab_plural(problems->count));
             return result;
         }
         code = code == CLI_OK ? result : code;
@@ -271,17 +273,14 @@ const cli_verb cli_verb_plan = {
         "\n"
         "A SPEC describes a problem in words: bN batch, hN or hN/M query heads and "
         "key/value heads, sN or sN/M queries and keys, dN or dN/M head dim of Q and K and "
-        "of V, the element type f32, f16 or bf16, and optionally causal, causal=tl, causal=br, "
-        "scale=X, acc=f16, products=tf32, layout=bshd; docs/file-formats.md has all words.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed plan 'b1 h8 s512 d64 f32'\n"
-        "  heed plan --explain --effort measure 'b4 h32/8 s1/4096 d128 bf16'\n"
-        "  heed plan --effort patient --wisdom heed.wisdom --shapes shapes/seed.txt\n"
-        "\n"
-        "The exit status is 4 if the kernel of --kernel does not support a problem, and 1 "
-        "if --effort wisdom finds no wisdom for it.",
+        "of V, the element type f32, f16 or bf16, and optionally causal, causal=tl, "
+        "causal=br, scale=X, acc=f16, products=tf32, layout=bshd; docs/file-formats.md has "
+        "all words.",
+    .examples = "  heed plan 'b1 h8 s512 d64 f32'\n"
+                "  heed plan --explain --effort measure 'b4 h32/8 s1/4096 d128 bf16'\n"
+                "  heed plan --effort patient --wisdom heed.wisdom --shapes shapes/seed.txt",
+    .status = "The exit status is 4 if the kernel of --kernel does not support a problem, and 1 "
+              "if --effort wisdom finds no wisdom for it.",
     .options = options,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/inputs.h"
 #include "report/format.h"
 #include "report/table.h"
@@ -136,9 +137,9 @@ static cli_exit check_extents(run_job *job)
         const lab_view view = lab_view_of(&job->problem, (lab_role)role);
         const lab_tensor *array = array_of(job, role);
         if (array && lab_view_bytes(&view) > lab_tensor_bytes(array)) {
-            cli_error("--words: the strides of %s reach %zu bytes far; its array has %zu",
+            cli_error("--words: the strides of %s reach %zu byte%s far; its array has %zu",
                       lab_role_name((lab_role)role), lab_view_bytes(&view),
-                      lab_tensor_bytes(array));
+                      lab_plural(lab_view_bytes(&view)), lab_tensor_bytes(array));
             return CLI_USAGE;
         }
     }
@@ -294,7 +295,8 @@ static cli_exit report(run_job *job)
     char spec[HEED_SPEC_SIZE];
     heed_problem_print(&job->problem, spec, sizeof spec);
     if (job->not_finite)
-        cli_warning("%lld elements of O are NaN or infinite", (long long)job->not_finite);
+        cli_warning("O has %lld element%s that are NaN or infinite", (long long)job->not_finite,
+                    lab_plural(job->not_finite));
     return cli_args_json(job->args) ? print_json(job, spec) : print_text(job, spec);
 }
 
@@ -374,24 +376,26 @@ const cli_verb cli_verb_run = {
         "with --lse, the LSE. Arrays are [batch, seq, heads, dim] or, with --layout bhsd, "
         "PyTorch's [batch, heads, seq, dim]; the last dimension is contiguous. K and V may "
         "have fewer heads than Q, if their number divides that of Q, and V may have "
-        "another head dim. Packed sequences, [tokens, heads, dim], come with --cu-seqlens-q and "
-        "--cu-seqlens-k, keys in pages with --table, new keys with --k-new and --v-new.\n"
+        "another head dim. Packed sequences, [tokens, heads, dim], come with "
+        "--cu-seqlens-q and --cu-seqlens-k, keys in pages with --table, new keys with "
+        "--k-new and --v-new.\n"
         "\n"
         "NumPy has no bfloat16: O of that type is written as 16-bit integers, the upper "
         "halves of float32. A file is written under another name and then renamed, so that "
         "no partial file appears.\n"
         "\n"
-        "The printed time is that of the first and only call; 'heed bench' measures.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed run --q Q.npy --k K.npy --v V.npy --words causal --out O.npy\n"
-        "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
-        "  heed run --q Q.npy --k K.npy --v V.npy --cu-seqlens-q cu.npy --cu-seqlens-k cu.npy\n"
-        "  heed run --q Q.npy --k pool.npy --dim-v 512 --table t.npy --lengths n.npy\n"
-        "  heed run --q Q.npy --k K.npy --v V.npy --k-new k.npy --v-new v.npy --lengths n.npy\n"
-        "  heed run --tensors t.safetensors --words causal --bias rel --sinks sinks --out O.npy\n"
-        "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
+        "The printed time is that of the first and only call; 'heed bench' measures.",
+    .examples = "  heed run --q Q.npy --k K.npy --v V.npy --words causal --out O.npy\n"
+                "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
+                "  heed run --q Q.npy --k K.npy --v V.npy --cu-seqlens-q cu.npy --cu-seqlens-k "
+                "cu.npy\n"
+                "  heed run --q Q.npy --k pool.npy --dim-v 512 --table t.npy --lengths n.npy\n"
+                "  heed run --q Q.npy --k K.npy --v V.npy --k-new k.npy --v-new v.npy --lengths "
+                "n.npy\n"
+                "  heed run --tensors t.safetensors --words causal --bias rel --sinks sinks --out "
+                "O.npy\n"
+                "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse "
+                "LSE.npy",
     .options = options,
     .run = run,
 };

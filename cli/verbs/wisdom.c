@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "cli/verbs/board/board.h"
 #include "src/device.h"
@@ -78,8 +79,8 @@ static cli_exit print_lines(heed_context *context, line_print *print)
         print->rows.table = NULL;
         putchar('\n');
     }
-    printf("%zu of %zu lines are used on %s\n", print->count - print->unused, print->count,
-           heed_context_device(context));
+    printf("%zu of %zu line%s used on %s\n", print->count - print->unused, print->count,
+           lab_plural(print->count), heed_context_device(context));
     return code;
 }
 
@@ -113,10 +114,10 @@ static cli_exit import_file(heed_context *context, const char *path)
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
     if (skipped)
-        cli_warning("%s: %zu lines taken, %zu not; the last one because %s", path, taken, skipped,
-                    heed_message());
+        cli_warning("%s: %zu line%s taken, %zu not; the last one because %s", path, taken,
+                    lab_plural(taken), skipped, heed_message());
     else
-        cli_message("%s: %zu lines taken", path, taken);
+        cli_message("%s: %zu line%s taken", path, taken, lab_plural(taken));
     return CLI_OK;
 }
 
@@ -189,16 +190,12 @@ const cli_verb cli_verb_wisdom = {
         "are for this machine to the file of --wisdom.\n"
         "\n"
         "show prints each line of a file, and whether it is used here or which field "
-        "differs. check prints only those that are not used.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed wisdom export > heed.wisdom\n"
-        "  heed wisdom export --device cuda --wisdom heed.wisdom\n"
-        "  heed wisdom check heed.wisdom\n"
-        "\n"
-        "The exit status is 1 if there is nothing to export, or if check finds a line that "
-        "is not used here.",
+        "differs. check prints only those that are not used.",
+    .examples = "  heed wisdom export > heed.wisdom\n"
+                "  heed wisdom export --device cuda --wisdom heed.wisdom\n"
+                "  heed wisdom check heed.wisdom",
+    .status = "The exit status is 1 if there is nothing to export, or if check finds a line that "
+              "is not used here.",
     .options = options,
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/plural.h"
 #include "cli/verbs/board/board.h"
 #include "src/device.h"
 #include "wisdom_line.h"
@@ -241,8 +242,8 @@ static cli_exit end_export(const board_export *e, const cli_args *args)
     if (e->taken + e->left_out + e->passed_count == 0)
         cli_message("the board has nothing for %s", heed_context_device(e->context));
     if (e->left_out)
-        cli_warning("%zu leaders of the board were not exported; the last one because %s%s",
-                    e->left_out, e->why,
+        cli_warning("%zu leader%s of the board not exported; the last one because %s%s",
+                    e->left_out, lab_plural(e->left_out), e->why,
                     e->stale ? "" : "; --stale takes those of other builds and drivers");
     if (cli_args_json(args))
         code = cli_json_print(json_pack("{s:I, s:I, s:I, s:s}", "taken", (json_int_t)e->taken,
@@ -255,7 +256,8 @@ static cli_exit end_export(const board_export *e, const cli_args *args)
     if (code == CLI_OK)
         code = cli_wisdom_save(e->context, args);
     if (code == CLI_OK && cli_args_text(args, "wisdom"))
-        cli_message("%zu lines for %s", e->taken, heed_context_device(e->context));
+        cli_message("%zu line%s for %s", e->taken, lab_plural(e->taken),
+                    heed_context_device(e->context));
     return code == CLI_OK && e->taken == 0 ? CLI_FINDING : code;
 }
 

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/plural.h"
+
 heed_status lab_file_open(FILE **file, const char *path, lab_error *error)
 {
     struct stat facts;
@@ -90,8 +92,8 @@ heed_status lab_file_read(FILE *file, const char *path, const char *what, void *
     if (ferror(file))
         return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
     return lab_fail(error, HEED_ERR_CORRUPT,
-                    "%s: cut short: %s is %zu bytes long, and %zu are there", path, what, size,
-                    got);
+                    "%s: cut short: %s is %zu byte%s long, and %zu are there", path, what, size,
+                    lab_plural(size), got);
 }
 
 /* The permissions that a new file would have got. umask() cannot be read without being set. */

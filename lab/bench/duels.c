@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/bench/engine.h"
 #include "lab/bench/process.h"
 #include "lab/measure/champion.h"
@@ -221,7 +222,8 @@ static heed_status run_all(lab_bench_duels *all, self *it, lab_error *error)
         status = run_one(all, it, &all->items[all->count], all->count);
         all->count += status == HEED_OK;
         if (status == HEED_OK && stopped(all))
-            status = heed_fail(HEED_ERR_SYSTEM, "stopped after %zu duels", all->count);
+            status = heed_fail(HEED_ERR_SYSTEM, "stopped after %zu duel%s", all->count,
+                               lab_plural(all->count));
     }
     lab_progress_end(&progress);
     if (status != HEED_OK)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/bench/engine.h"
 #include "lab/measure/power.h"
 #include "src/measure.h"
@@ -240,8 +241,8 @@ void lab_bench_pair_doubt(const lab_bench_pair *pair, const lab_comparison *of, 
 {
     double least = detectable_of(pair, of, margin, seed);
     if (!isfinite(least))
-        snprintf(reason, size, "%zu pairs of blocks in %.3g s are too few to tell anything",
-                 pair->duel.pairs, pair->duel.seconds);
+        snprintf(reason, size, "%zu pair%s of blocks in %.3g s are too few to tell anything",
+                 pair->duel.pairs, lab_plural(pair->duel.pairs), pair->duel.seconds);
     else
         snprintf(reason, size,
                  "%.4f to %.4f crosses what is allowed; less than %.3g %% cannot be told here in "

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/operands.h"
@@ -242,8 +243,8 @@ static heed_status look_over(lab_bench_process *process, int call)
     if (wrong <=
         (process->hard[call].what ? process->hard[call].odd : 0)) /* NaN may look like poison */
         return HEED_OK;
-    snprintf(why, sizeof why, "left %lld elements of O unwritten, or wrote between its rows",
-             (long long)wrong);
+    snprintf(why, sizeof why, "left %lld element%s of O unwritten, or wrote between its rows",
+             (long long)wrong, lab_plural(wrong));
     return find_wrong(process, call, INFINITY, why);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/evolve/evolve.h"
 #include "lab/report/format.h"
 #include "src/measure.h"
@@ -118,7 +119,8 @@ heed_status lab_evolve_begin_session(lab_evolve *run, const char *what, bool afr
 {
     char all[1200], budget[64];
     snprintf(all, sizeof all, "%s %g %d %d", what, run->duel, run->no_verify, run->insights);
-    snprintf(budget, sizeof budget, "%lld trials", (long long)run->trials);
+    snprintf(budget, sizeof budget, "%lld trial%s", (long long)run->trials,
+             lab_plural(run->trials));
     const lab_session_work work = { .what = all,
                                     .subject = "",
                                     .budget = budget,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/evolve/sources.h"
 #include "lab/report/format.h"
 #include "src/cuda/sources.h"
@@ -82,9 +83,9 @@ static void say_failures(const lab_sources *all, char text[INSIGHT_SIZE])
             last = i;
         }
     if (failed > 0)
-        snprintf(text, INSIGHT_SIZE, "%zu of the last %zu kernels failed; %.60s: %s: %.250s",
-                 failed, all->count - first, all->kernels[last].name,
-                 lab_record_verdict_name(all->kernels[last].verdict),
+        snprintf(text, INSIGHT_SIZE, "%zu of the last %zu kernel%s failed; %.60s: %s: %.250s",
+                 failed, all->count - first, lab_plural(all->count - first),
+                 all->kernels[last].name, lab_record_verdict_name(all->kernels[last].verdict),
                  all->kernels[last].log ? all->kernels[last].log : "no reason known");
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "final.h"
 #include "lab/session/plausible.h"
 #include "lab/trial/launch.h"
@@ -21,8 +22,7 @@ static bool read_measured(lab_ceilings *ceilings, const char *device, const char
     if (cuda)
         snprintf(words, sizeof words, "%s", features);
     else
-        snprintf(words, sizeof words, "%.60s, %d thread%s", features, threads,
-                 threads == 1 ? "" : "s");
+        snprintf(words, sizeof words, "%.60s, %d thread%s", features, threads, lab_plural(threads));
     return lab_ceilings_path(path, device, words, &error) == HEED_OK && access(path, F_OK) == 0 &&
            lab_ceilings_read(ceilings, path, &error) == HEED_OK &&
            strcmp(ceilings->device, device) == 0 && strcmp(ceilings->features, words) == 0;

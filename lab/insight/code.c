@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/base/array.h"
 #include "src/cuda/gpu.h"
 
@@ -86,10 +87,10 @@ static void count_instructions(lab_code_list *list, lab_code_row *row, const lab
     heed_status status = lab_sass_read(&row->sass, text, row->code.name, shape_of(row, said, &room),
                                        &error);
     if (status == HEED_OK && row->sass.all.total * INSTRUCTION_BYTES != row->code.code) {
-        status = lab_fail(&error, HEED_ERR_CORRUPT,
-                          "the disassembler shows %lld of %lld instructions of %s",
-                          (long long)row->sass.all.total,
-                          (long long)row->code.code / INSTRUCTION_BYTES, row->code.name);
+        status = lab_fail(
+            &error, HEED_ERR_CORRUPT, "the disassembler shows %lld of %lld instruction%s of %s",
+            (long long)row->sass.all.total, (long long)row->code.code / INSTRUCTION_BYTES,
+            lab_plural(row->code.code / INSTRUCTION_BYTES), row->code.name);
         lab_sass_free(&row->sass);
     }
     row->has_sass = status == HEED_OK;

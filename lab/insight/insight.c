@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ablate/ablate.h"
+#include "base/plural.h"
 #include "ncu.h"
 #include "src/device.h"
 #include "src/measure.h"
@@ -160,8 +161,8 @@ static void take_effects(const lab_ablate_subject *subject, lab_insight *it)
         snprintf(it->effects_why, sizeof it->effects_why,
                  "the kernel has no builds that say something to the guide");
     else if (late > 0)
-        snprintf(it->effects_why, sizeof it->effects_why, "no time for %zu of %zu ablations", late,
-                 subject->count);
+        snprintf(it->effects_why, sizeof it->effects_why, "no time for %zu of %zu ablation%s", late,
+                 subject->count, lab_plural(subject->count));
     else if (bad)
         snprintf(it->effects_why, sizeof it->effects_why, "%s: %.180s", bad->it->name, bad->reason);
 }

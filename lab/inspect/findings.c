@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
+
 #define KIB 1024
 
 enum {
@@ -124,8 +126,8 @@ static bool grid_too_small(const lab_code_facts *facts, lab_code_finding *findin
     if (facts->blocks <= 0 || facts->blocks >= facts->multiprocessors)
         return false;
     return say(finding, (double)facts->blocks,
-               "%lld blocks for %d multiprocessors: the others have nothing to do",
-               (long long)facts->blocks, facts->multiprocessors);
+               "%lld block%s for %d multiprocessors: the others have nothing to do",
+               (long long)facts->blocks, lab_plural(facts->blocks), facts->multiprocessors);
 }
 
 static bool grid_unused(const lab_code_facts *facts, lab_code_finding *finding)
@@ -144,8 +146,9 @@ static bool spills(const lab_code_facts *facts, lab_code_finding *finding)
     if ((facts->spill_stores <= 0 && facts->spill_loads <= 0))
         return false;
     return say(finding, (double)(facts->spill_stores + facts->spill_loads),
-               "%lld bytes a thread stored to memory for want of registers, %lld loaded",
-               (long long)facts->spill_stores, (long long)facts->spill_loads);
+               "%lld byte%s a thread stored to memory for want of registers, %lld loaded",
+               (long long)facts->spill_stores, lab_plural(facts->spill_stores),
+               (long long)facts->spill_loads);
 }
 
 /* Accesses to local memory in main loops and producers. */
@@ -163,8 +166,8 @@ static bool local_memory_in_loop(const lab_code_facts *facts, lab_code_finding *
     if (count == 0)
         return false;
     return say(finding, (double)count,
-               "%lld loads and stores of local memory in the main loop; %lld bytes a thread",
-               (long long)count, (long long)facts->stack);
+               "%lld loads and stores of local memory in the main loop; %lld byte%s a thread",
+               (long long)count, (long long)facts->stack, lab_plural(facts->stack));
 }
 
 static bool local_memory(const lab_code_facts *facts, lab_code_finding *finding)
@@ -172,8 +175,8 @@ static bool local_memory(const lab_code_facts *facts, lab_code_finding *finding)
     bool spilled = facts->spill_stores > 0 || facts->spill_loads > 0;
     if (facts->stack == 0 || spilled || local_in_loops(facts) > 0)
         return false;
-    return say(finding, (double)facts->stack, "%lld bytes a thread in local memory: %s",
-               (long long)facts->stack,
+    return say(finding, (double)facts->stack, "%lld byte%s a thread in local memory: %s",
+               (long long)facts->stack, lab_plural(facts->stack),
                facts->spill_stores < 0 ? "arrays, or registers that did not fit"
                                        : "arrays that registers could not hold");
 }
@@ -206,8 +209,8 @@ static bool shared_memory_unread(const lab_code_facts *facts, lab_code_finding *
                     all->of[LAB_SASS_GENERIC];
     if (stores == 0 || reads > 0)
         return false;
-    return say(finding, (double)stores, "%lld stores to shared memory, which nothing reads",
-               (long long)stores);
+    return say(finding, (double)stores, "%lld store%s to shared memory, which nothing reads",
+               (long long)stores, lab_plural(stores));
 }
 
 static bool bank_conflicts(const lab_code_facts *facts, lab_code_finding *finding)
@@ -259,11 +262,12 @@ static bool lanes_rows_apart(const lab_code_facts *facts, lab_code_finding *find
     const lab_sass_rows *rows = facts->sass ? &facts->sass->rows : NULL;
     if (!rows || rows->apart == 0)
         return false;
-    return say(finding, rows->lines,
-               "lanes read %d lines of 128 bytes%s at 0x%llx where %d would do: %s (%d of %d loads "
-               "that can be judged)",
-               rows->lines, rows->in_loop ? " in a loop" : "", (unsigned long long)rows->address,
-               rows->least, rows->instruction, rows->apart, rows->known);
+    return say(
+        finding, rows->lines,
+        "lanes read %d lines of 128 bytes%s at 0x%llx where %d would do: %s (%d of %d load%s "
+        "that can be judged)",
+        rows->lines, rows->in_loop ? " in a loop" : "", (unsigned long long)rows->address,
+        rows->least, rows->instruction, rows->apart, rows->known, lab_plural(rows->known));
 }
 
 static bool one_thread_loop(const lab_code_facts *facts, lab_code_finding *finding)
@@ -272,9 +276,10 @@ static bool one_thread_loop(const lab_code_facts *facts, lab_code_finding *findi
     if (!single || single->loops == 0)
         return false;
     return say(finding, (double)single->amount,
-               "one thread of a warp at most comes to the loop at 0x%llx: %lld instructions of "
+               "one thread of a warp at most comes to the loop at 0x%llx: %lld instruction%s of "
                "arithmetic and loads there",
-               (unsigned long long)single->first, (long long)single->amount);
+               (unsigned long long)single->first, (long long)single->amount,
+               lab_plural(single->amount));
 }
 
 /* -------------------------------------------------------------------------- */
@@ -314,8 +319,8 @@ static bool wrong_tensor_instruction(const lab_code_facts *facts, lab_code_findi
         if (facts->arch >= instructions[i].first && facts->arch <= instructions[i].last &&
             all > 0 && facts->sass->all.of[instructions[i].own] == 0)
             return say(finding, (double)all,
-                       "%lld tensor instructions, none of them sm_%d's own: %s", (long long)all,
-                       facts->arch, instructions[i].name);
+                       "%lld tensor instruction%s, none of them sm_%d's own: %s", (long long)all,
+                       lab_plural(all), facts->arch, instructions[i].name);
     return false;
 }
 
@@ -330,8 +335,8 @@ static bool no_async_copies(const lab_code_facts *facts, lab_code_finding *findi
         lab_sass_sum(&sass->all, LAB_SASS_GROUP_ASYNC) > 0)
         return false;
     return say(finding, (double)loads,
-               "%lld global loads in the main loop go through registers into shared memory",
-               (long long)loads);
+               "%lld global load%s in the main loop go through registers into shared memory",
+               (long long)loads, lab_plural(loads));
 }
 
 /* -------------------------------------------------------------------------- */

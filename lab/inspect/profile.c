@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
+
 /* A long name of a kernel, a list of its opcodes: cells may be long, numbers are not. */
 #define NUMBER_SIZE 64
 
@@ -230,8 +232,8 @@ static heed_status read_row(record *row, const char **text, const record *names,
         size_t count = row->count;
         record_free(row);
         return lab_fail(error, HEED_ERR_CORRUPT,
-                        "ncu's table is damaged: a line has %zu cells, its head %zu", count,
-                        names->count);
+                        "ncu's table is damaged: a line has %zu cell%s, its head %zu", count,
+                        lab_plural(count), names->count);
     }
     return HEED_OK;
 }

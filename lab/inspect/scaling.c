@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
+
 /* Of the time that waves of blocks predict, so much is still explained by them. */
 #define WAVES_SLACK 1.25
 
@@ -160,10 +162,10 @@ void lab_scale_explain(const lab_scale_finding *finding, const lab_scale_point *
         break;
     case LAB_SCALE_SERIAL:
         snprintf(text, size,
-                 "serialised over the %s: its launch has %lld blocks for %lld and %lld for %lld, "
+                 "serialised over the %s: its launch has %lld block%s for %lld and %lld for %lld, "
                  "on %lld multiprocessors",
-                 axis, (long long)from->blocks, (long long)from->size, (long long)to->blocks,
-                 (long long)to->size, (long long)to->units);
+                 axis, (long long)from->blocks, lab_plural(from->blocks), (long long)from->size,
+                 (long long)to->blocks, (long long)to->size, (long long)to->units);
         break;
     case LAB_SCALE_WAVES:
         snprintf(text, size,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/plural.h"
 #include "family.h"
 #include "lab/tensor/random.h"
 
@@ -32,12 +33,12 @@ static void explain(lab_decision *decision, size_t count, double gain, size_t wi
 {
     const char *when = decision->fresh ? "on fresh samples " : "";
     if (decision->losses > 0)
-        snprintf(decision->reason, sizeof decision->reason, "%sSLOWER on %zu of %zu shapes", when,
-                 decision->losses, count);
+        snprintf(decision->reason, sizeof decision->reason, "%sSLOWER on %zu of %zu shape%s", when,
+                 decision->losses, count, lab_plural(count));
     else
         snprintf(decision->reason, sizeof decision->reason,
-                 "%sFASTER by %.3g %% on %zu of %zu shapes; %zu are needed", when, 100 * gain,
-                 decision->wins, count, wins);
+                 "%sFASTER by %.3g %% on %zu of %zu shape%s; %zu are needed", when, 100 * gain,
+                 decision->wins, count, lab_plural(count), wins);
 }
 
 lab_decision lab_champion_decide(const lab_bout *bouts, size_t count, int rounds, double gain,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "store.h"
 
 /* The tables whose rows are links, each after those that it refers to, in the order in which the
@@ -218,9 +219,9 @@ static heed_status check_end(lab_record *record, const lab_record_chain *chain, 
     heed_status status = statement_one(&s, 0, &last);
     if (status == HEED_OK && last != chain->links)
         status = lab_fail(error, HEED_ERR_CORRUPT,
-                          "%s: damaged: the chain has %" PRId64 " links, and had %" PRId64
+                          "%s: damaged: the chain has %" PRId64 " link%s, and had %" PRId64
                           ": rows were taken from its end",
-                          record->path, chain->links, last);
+                          record->path, chain->links, lab_plural(chain->links), last);
     return status;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
+
 /* Names that expressions see: all knobs and lets. */
 #define NAMES_MAX 256
 
@@ -197,7 +199,7 @@ heed_status lab_point_parse(const lab_space *space, const char *text, lab_point 
         at = end;
     }
     if (count < space->knob_count)
-        return lab_fail(error, HEED_ERR_INVALID, "\"%s\": %d of %d knobs", text, count,
-                        space->knob_count);
+        return lab_fail(error, HEED_ERR_INVALID, "\"%s\": %d of %d knob%s", text, count,
+                        space->knob_count, lab_plural(space->knob_count));
     return HEED_OK;
 }

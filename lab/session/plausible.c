@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "measure/ceiling.h"
 #include "src/device.h"
 
@@ -145,7 +146,7 @@ static bool judge_host(lab_time_judge *judge, const lab_record_trial *trial, lab
     if (threads < 1)
         threads = 1;
     snprintf(ceilings.device, sizeof ceilings.device, "this CPU with %d thread%s", threads,
-             threads == 1 ? "" : "s");
+             lab_plural(threads));
     for (int i = 0; i < TRIES; i++) {
         if (i > 0 || judge->threads != threads || judge->rates[type] == 0)
             measure(judge, type, threads);

@@ -178,7 +178,13 @@ heed_status lab_suite_find_task(lab_suite *suite, const char *path, lab_error *e
     const char *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
     lab_task task = { .level = 0 };
+    struct stat there;
     *suite = (lab_suite){ .tasks = NULL };
+    if (stat(path, &there) != 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(there.st_mode))
+        return lab_fail(error, HEED_ERR_INVALID, "%s: it is a folder, and one task is a file",
+                        path);
     if (snprintf(task.path, sizeof task.path, "%s", path) >= (int)sizeof task.path)
         return lab_fail(error, HEED_ERR_INVALID, "the path of the task is too long");
     if (slash)

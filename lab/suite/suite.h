@@ -101,7 +101,8 @@ heed_status lab_suite_find(lab_suite *suite, const char *folder, bool any_versio
                            lab_error *error);
 
 /* lab_suite_find_task() makes a suite of the one file @path, whose folder and name need not say
- * level and number: these are 0 then. */
+ * level and number: these are 0 then. HEED_ERR_SYSTEM if it is not there, HEED_ERR_INVALID for a
+ * folder. */
 heed_status lab_suite_find_task(lab_suite *suite, const char *path, lab_error *error);
 
 /* lab_suite_read() reads all tasks on @threads threads. A task that cannot be read is one with a

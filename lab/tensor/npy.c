@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/plural.h"
 #include "convert.h"
 
 #define MAGIC "\x93NUMPY"
@@ -284,15 +285,15 @@ static heed_status read_elements(FILE *file, const char *path, lab_tensor *tenso
     int64_t left = lab_file_left(file);
     if (left >= 0 && (uint64_t)left != bytes)
         return lab_fail(error, HEED_ERR_CORRUPT,
-                        "%s: shape %s of '%s' needs %zu bytes of data, and %lld are there", path,
-                        shape, header->descr, bytes, (long long)left);
+                        "%s: shape %s of '%s' needs %zu byte%s of data, and %lld are there", path,
+                        shape, header->descr, bytes, lab_plural(bytes), (long long)left);
     heed_status status = lab_tensor_create_kind(tensor, kind, header->shape, header->rank, error);
     if (status == HEED_OK)
         status = lab_file_read(file, path, "the data", tensor->data, bytes, error);
     if (status == HEED_OK && fgetc(file) != EOF)
         status = lab_fail(error, HEED_ERR_CORRUPT,
-                          "%s: more data than shape %s of '%s' needs (%zu bytes)", path, shape,
-                          header->descr, bytes);
+                          "%s: more data than shape %s of '%s' needs (%zu byte%s)", path, shape,
+                          header->descr, bytes, lab_plural(bytes));
     return status;
 }
 

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/plural.h"
 #include "convert.h"
+#include "json.h"
 
 #define LENGTH_SIZE 8
 
@@ -99,10 +101,10 @@ static heed_status read_offsets(const lab_safetensors *file, lab_safetensors_ent
     entry->begin = (uint64_t)json_integer_value(begin);
     entry->end = (uint64_t)json_integer_value(end);
     if (entry->end > file->data_bytes)
-        return lab_fail(error, HEED_ERR_CORRUPT,
-                        "%s: array '%.100s': data_offsets end at %" PRIu64 "; the data has %" PRIu64
-                        " bytes",
-                        file->path, entry->name, entry->end, file->data_bytes);
+        return lab_fail(
+            error, HEED_ERR_CORRUPT,
+            "%s: array '%.100s': data_offsets end at %" PRIu64 "; the data has %" PRIu64 " byte%s",
+            file->path, entry->name, entry->end, file->data_bytes, lab_plural(file->data_bytes));
     return HEED_OK;
 }
 
@@ -120,8 +122,9 @@ static heed_status check_size(const lab_safetensors *file, const lab_safetensors
     if (bits % 8 != 0 || bits / 8 != bytes)
         return lab_fail(error, HEED_ERR_CORRUPT,
                         "%s: array '%.100s': shape and dtype %s need %" PRIu64
-                        " bytes, data_offsets give %" PRIu64,
-                        file->path, entry->name, entry->dtype, bits / 8, bytes);
+                        " byte%s, data_offsets give %" PRIu64,
+                        file->path, entry->name, entry->dtype, bits / 8, lab_plural(bits / 8),
+                        bytes);
     return HEED_OK;
 }
 
@@ -177,8 +180,8 @@ static heed_status check_places(const lab_safetensors *file, lab_error *error)
     }
     if (at != file->data_bytes)
         return lab_fail(error, HEED_ERR_CORRUPT,
-                        "%s: the arrays end at %" PRIu64 "; the data has %" PRIu64 " bytes",
-                        file->path, at, file->data_bytes);
+                        "%s: the arrays end at %" PRIu64 "; the data has %" PRIu64 " byte%s",
+                        file->path, at, file->data_bytes, lab_plural(file->data_bytes));
     return HEED_OK;
 }
 
@@ -219,7 +222,7 @@ static heed_status parse_header(lab_safetensors *file, const char *text, size_t 
     file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
     if (!file->header)
         return lab_fail(error, HEED_ERR_CORRUPT, "%s: header, byte %d: %s", file->path,
-                        where.position, where.text);
+                        where.position, lab_json_fault(&where));
     return read_entries(file, error);
 }
 

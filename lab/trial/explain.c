@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/tensor/view.h"
 #include "lab/trial/filter.h"
 #include "lab/trial/log.h"
@@ -84,7 +85,8 @@ static void explain_place(const nearest *where, bool input, char *text, size_t s
     else if (where->distance == 0)
         snprintf(text, size, "faulted in %s at byte %" PRIu64, name, where->at);
     else
-        snprintf(text, size, "touched memory %" PRIu64 " bytes %s %s", where->distance,
+        snprintf(text, size, "touched memory %" PRIu64 " byte%s %s %s", where->distance,
+                 lab_plural(where->distance),
                  where->before ? "before the start of" : "past the end of", name);
 }
 

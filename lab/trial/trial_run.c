@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/tensor/view.h"
 #include "lab/trial/explain.h"
 #include "lab/trial/pages.h"
@@ -147,12 +148,12 @@ static void take_back(const lab_arena *arena, const lab_span *span, const lab_wi
         return;
     if (changed(span->room, made, 0, span->start, &at))
         lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
-                              "wrote before the start of %s, within %zu bytes",
-                              lab_room_name(index), span->start - at);
+                              "wrote before the start of %s, within %zu byte%s",
+                              lab_room_name(index), span->start - at, lab_plural(span->start - at));
     else if (changed(span->room, made, end, span->room_size, &at))
         lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
-                              "wrote past the end of %s, within %zu bytes", lab_room_name(index),
-                              at - end + 1);
+                              "wrote past the end of %s, within %zu byte%s", lab_room_name(index),
+                              at - end + 1, lab_plural(at - end + 1));
     memcpy(span->room, made, span->room_size);
 }
 

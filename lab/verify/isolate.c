@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/plural.h"
+
 /* How often the parent looks where it has more to do than to wait for one child. */
 #define LOOK_NS 2000000
 #define LOOKS_PER_PROGRESS 50
@@ -125,11 +127,13 @@ static void print_address(const lab_trace *trace, char *text, size_t size)
             continue;
         const char *name = place->name;
         if (trace->address < place->data)
-            snprintf(text, size, "touched %s %zu bytes before its start", name,
-                     (size_t)(place->data - trace->address));
+            snprintf(text, size, "touched %s %zu byte%s before its start", name,
+                     (size_t)(place->data - trace->address),
+                     lab_plural((place->data - trace->address)));
         else if (trace->address - place->data >= place->size)
-            snprintf(text, size, "touched %s %zu bytes past its last one", name,
-                     (size_t)(trace->address - place->data) - place->size + 1);
+            snprintf(text, size, "touched %s %zu byte%s past its last one", name,
+                     (size_t)(trace->address - place->data) - place->size + 1,
+                     lab_plural((trace->address - place->data) - place->size + 1));
         else
             snprintf(text, size, "%s %s at byte %zu",
                      place->locked ? "wrote to the input" : "faulted in", name,

@@ -384,8 +384,8 @@ def _fill_turns(fields: c.Problem, turns: Dict[str, View], interleaved: bool) ->
         raise InvalidError(f"rotary_sin: it has {shapes[1]} pairs, rotary_cos {shapes[0]}")
 
 
-def _integer_or_none(name: str, value: Any) -> Optional[int]:
-    return None if value is None else _values.integer(name, value)
+def _size_or_none(name: str, value: Any) -> Optional[int]:
+    return None if value is None else _values.integer(name, value, 0, _values.SIZE_MAX)
 
 
 def checked(words: Words) -> Words:
@@ -404,12 +404,12 @@ def checked(words: Words) -> Words:
     return words._replace(
         causal=causal,
         window=None if words.window is None else pair(words.window),
-        chunk=_integer_or_none("chunk", words.chunk),
+        chunk=_size_or_none("chunk", words.chunk),
         softcap=_values.number("softcap", words.softcap),
         scale=scale,
         return_lse=_values.flag("return_lse", words.return_lse),
-        max_seqlen_q=_integer_or_none("max_seqlen_q", words.max_seqlen_q),
-        max_seqlen_k=_integer_or_none("max_seqlen_k", words.max_seqlen_k),
+        max_seqlen_q=_size_or_none("max_seqlen_q", words.max_seqlen_q),
+        max_seqlen_k=_size_or_none("max_seqlen_k", words.max_seqlen_k),
         rotary_interleaved=_values.flag("rotary_interleaved", words.rotary_interleaved),
         batch_invariant=_values.flag("batch_invariant", words.batch_invariant),
         prefix=_values.integer("prefix", words.prefix),
@@ -420,7 +420,7 @@ def checked(words: Words) -> Words:
 def pair(window: Any) -> Tuple[Optional[int], Optional[int]]:
     """A window as a tuple."""
     if isinstance(window, (list, tuple)) and len(window) == 2:
-        left, right = (_integer_or_none(f"window[{i}]", limit) for i, limit in enumerate(window))
+        left, right = (_size_or_none(f"window[{i}]", limit) for i, limit in enumerate(window))
         return (left, right)
     kind = ArgumentTypeError if not isinstance(window, (list, tuple)) else InvalidError
     raise kind(f"window: {str(window)[:40]!r} is no pair (left, right); pass one, or None")

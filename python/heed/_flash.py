@@ -83,7 +83,7 @@ def words_of(
         )
     scale, softcap = _values.scale("softmax_scale", scale), _values.number("softcap", softcap)
     softcap = 0.0 if softcap <= 0 else softcap
-    chunk = _values.integer("attention_chunk", chunk)
+    chunk = _values.integer("attention_chunk", chunk, high=_values.SIZE_MAX)
     return Words(scale, bool(causal), _window(window_size), softcap, slopes, chunk, empty, qv)
 
 
@@ -94,7 +94,7 @@ def _window(size: Any) -> Tuple[int, int]:
     if not isinstance(size, (list, tuple)) or len(size) != 2:
         kind = InvalidError if isinstance(size, (list, tuple)) else ArgumentTypeError
         raise kind(f"window_size: {str(size)[:40]!r} is no pair (left, right); pass one, as (-1, -1)")
-    left, right = (_values.integer(f"window_size[{i}]", x) for i, x in enumerate(size))
+    left, right = (_values.integer(f"window_size[{i}]", x, high=_values.SIZE_MAX) for i, x in enumerate(size))
     return left, right
 
 

@@ -10,6 +10,7 @@ from typing import Any, Optional, Tuple
 from ._errors import ArgumentTypeError, InvalidError
 
 _INT_MAX = (1 << 31) - 1
+SIZE_MAX = 1 << 31  # HEED_SIZE_MAX: of sizes, windows and chunks
 _SCALE_MIN = 2.0**-126
 
 

@@ -267,12 +267,14 @@ def _seen(words: _Words, given: Dict[str, Any], shape: Tuple[int, int], lengths:
     seen = j < lengths
     if words.causal:
         seen &= j <= p
+    far = sum(shape)  # no query and key are further apart, and a sum with it is an int32
     if words.window is not None:
         left, right = words.window
-        seen &= True if left is None else j >= p - left
-        seen &= True if right is None else j <= p + right
+        seen &= True if left is None else j >= p - min(left, far)
+        seen &= True if right is None else j <= p + min(right, far)
     if words.chunk:
-        seen &= j // words.chunk == p // words.chunk
+        chunk = min(words.chunk, far)
+        seen &= j // chunk == p // chunk
     if "starts" in given:
         starts = given["starts"]
         seen &= j >= starts.reshape(-1, 1, shape[0], 1)

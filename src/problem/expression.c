@@ -163,6 +163,8 @@ static int read_variable(reader *r, const char *at, const char *name)
 static int read_list(reader *r, const char *close, int most, int values[])
 {
     int count = 0;
+    if (take(r, close))
+        return 0;
     do {
         if (count == most)
             return fail(r, r->at, "there are more than %d values here", most);
@@ -188,8 +190,8 @@ static int read_element(reader *r, const char *at, const char *name)
     if (count < 0)
         return -1;
     if (count != array->rank)
-        return fail(r, at, "%s has %d dimension%s, not %d", name, array->rank,
-                    array->rank == 1 ? "" : "s", count);
+        return fail(r, at, "%s has %d dimension%s and takes an index for each, not %d", name,
+                    array->rank, array->rank == 1 ? "" : "s", count);
     int64_t stride = 1;
     for (int i = array->rank - 1; i >= 0; i--) {
         load.size[i] = (int32_t)array->size[i];
@@ -334,7 +336,8 @@ static int read_primary(reader *r)
             return fail(r, r->at, "')' is missing here");
         return step;
     }
-    return *at ? fail(r, at, "unexpected '%c'", *at) : fail(r, at, "a value is missing here");
+    return *at ? fail(r, at, "a value is expected here, not '%c'", *at)
+               : fail(r, at, "a value is missing here");
 }
 
 static int read_unary(reader *r)
@@ -484,7 +487,7 @@ int heed_expression_add(heed_program *program, const heed_problem *problem, cons
     int step = read_choice(&r);
     skip(&r);
     if (step >= 0 && *r.at)
-        step = fail(&r, r.at, "unexpected '%c'", *r.at);
+        step = fail(&r, r.at, "an operator or the end is expected here, not '%c'", *r.at);
     step = expect_kind(&r, text, step, kind);
     *at = step < 0 ? (size_t)(r.where - text) : 0;
     return step;

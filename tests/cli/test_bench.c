@@ -241,7 +241,7 @@ static void stops_at_an_interrupt(void **state)
     }
     assert_string_equal(text_of(answer, "schema"), "heed.bench/1");
     assert_int_equal(json_array_size(json_object_get(answer, "rows")), 1);
-    expect_text(state, "stderr.txt", "1 of 2 problems are finished");
+    expect_text(state, "stderr.txt", "1 of 2 problems finished");
     json_decref(answer);
 }
 

@@ -63,7 +63,7 @@ static void says_what_to_do(void **state)
 static void adds_what_bench_recorded(void **state)
 {
     static const run_heed_row lines[] = {
-        { "heed board add '" RECORD "'", 0, "", "3 trials added, 0 already there, 1 rows without" },
+        { "heed board add '" RECORD "'", 0, "", "3 trials added, 0 already there, 1 row without" },
         { "heed board add '" RECORD "'", 0, "", "on the board already, as run 1" },
         { "sed 's/\"cold\": true, \"replay\"/\"behind\": true, &/' '" RECORD "' >behind.json; "
           "grep -c behind behind.json; heed board add behind.json",
@@ -151,7 +151,7 @@ static void names_a_damaged_leader(void **state)
         { "heed bench --device cpu --threads 1 --peers none --seconds 0.02 --record d "
           "'b1 h1 s48 d16 f32'",
           0, NULL, NULL },
-        { "heed board add --board l.db d/*/*/*.json", 0, "", "1 trials added" },
+        { "heed board add --board l.db d/*/*/*.json", 0, "", "1 trial added" },
         { "sed 's/rows_checked/rows_chocked/' l.db >d.db; heed board check --board d.db", 7, "",
           "trial 1 is not what was added" },
         { "heed tune " QUICKLY " --board l.db 'b1 h1 s48 d16 f32' 2>&1 | grep -c 'would be ranked'",
@@ -178,8 +178,8 @@ static void makes_wisdom_of_the_board(void **state)
         { "heed wisdom export --device cpu --threads 1 >w.txt; tail -1 w.txt", 0, "end 2 ", NULL },
         { "heed plan --device cpu --threads 1 --effort wisdom --wisdom w.txt b1 h1 s64 d16 f32", 0,
           "fwd_", "" },
-        { "heed wisdom show --device cpu --threads 1 w.txt", 0, "2 of 2 lines are used", "" },
-        { "heed wisdom check --device cpu --threads 1 w.txt", 0, "2 of 2 lines are used", "" },
+        { "heed wisdom show --device cpu --threads 1 w.txt", 0, "2 of 2 lines used", "" },
+        { "heed wisdom check --device cpu --threads 1 w.txt", 0, "2 of 2 lines used", "" },
         { "heed wisdom check --device cpu --threads 2 w.txt", 1, "threads is \"1\", here it is",
           "" },
         { "heed wisdom import --device cpu --threads 1 w.txt --wisdom all.txt && cmp w.txt all.txt",
@@ -205,7 +205,7 @@ static void passes_over_what_it_cannot_select(void **state)
     static const run_heed_row lines[] = {
         { "rm -f board.db*; heed bench 'b1 h1 s64 d16 f32' --peers none --seconds 0.05 -t 1 "
           "--device cpu --json >own.json && heed board add own.json",
-          0, "", "1 trials added" },
+          0, "", "1 trial added" },
         { "heed wisdom export --device cpu -t 1 >own.txt", 0, "", "" },
     };
     static const run_heed_row leading[] = {

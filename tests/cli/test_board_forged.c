@@ -28,10 +28,10 @@ static const forgery forgeries[] = {
     { "r['seconds']['p50'] = r['replay']['cold'] = 2e-6",
       "rows[0]: seconds is 2e-06; by its samples it is 5e-06" },
     { "r['seconds']['p90'] = 1e-6", "p90 is 1e-06" },
-    { "r['seconds']['p50'] = float('nan')", "not JSON" },
+    { "r['seconds']['p50'] = float('nan')", "cannot be read as JSON" },
     { "r['seconds']['p50'] = -5e-6", "rows[0].seconds.p50 is -5e-6; it must be a number above 0" },
     { "r['seconds']['p50'] = 0", "seconds.p50 is 0; it must be a number above 0" },
-    { "r['seconds']['p50'] = 1e999", "not JSON" },
+    { "r['seconds']['p50'] = 1e999", "cannot be read as JSON" },
     { "r['samples'][1] = -4e-6", "rows[0].samples[1] is -4e-6; it must be a number above 0" },
     { "r['samples'][1] = 'fast'", "rows[0].samples[1] is \"fast\"; it must be a number above 0" },
     { "r['samples'] = r['rivals'] = []", "there are no such samples" },
@@ -125,7 +125,7 @@ static void no_faster_than_this_machine(void **state)
     static const run_heed_row honest[] = {
         { "heed bench 'b1 h2 s256 d64 f32' --peers none --seconds 0.1 -t 1 --json >own.json", 0, "",
           NULL },
-        { "rm -f board.db*; heed board add own.json", 0, "", "1 trials added" },
+        { "rm -f board.db*; heed board add own.json", 0, "", "1 trial added" },
         { "heed board --csv | grep -c .", 0, "2\n", NULL },
     };
     run_heed_rows(state, &way, honest, sizeof honest / sizeof *honest);

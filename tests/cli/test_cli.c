@@ -95,6 +95,16 @@ static void slips_are_told(void **state)
 {
     static const run_heed_row lines[] = {
         { "heed plan --shapes sed", 3, "", "sed: No such file or directory; did you mean 'seed'?" },
+        { "heed plan --shapes nosuch", 3, "",
+          "nosuch: No such file or directory; with heed come edge, f32, far, features, grid, " },
+        /* help and error name every list */
+        { "(cd '" HEED_SOURCE_DIR "/shapes'; LC_ALL=C ls | sed 's/[.]txt//' | paste -s -d , | "
+          "sed 's/,/, /g') >lists.txt; heed plan --help | tr -s ' \\n' ' ' | "
+          "sed 's/.*per line; //; s/ come with heed.*/\\n/; s/ and /, /' | diff lists.txt - && "
+          "heed plan --shapes nosuch 2>&1 | sed 's/.*heed come //' | diff lists.txt -",
+          0, "", "" },
+        { "heed sweep nosuch 'b1 h1 s8 d8 f32'", 3, "",
+          "; with heed come cpu_few, cpu_tile, mma, sweep90, wgmma" },
         { "heed sweep cpu_fwe 'b1 h1 s8 d8 f32'", 3, "", "did you mean 'cpu_few'?" },
         { "heed sweep cpu_few -k fwd_any_avx2_fwe 'b1 h1 s8 d8 f32'", 2, "",
           "did you mean 'fwd_any_avx2_few'?" },
@@ -131,7 +141,7 @@ static void pipes_are_files(void **state)
         { "head -1 pipe.txt | heed plan -w - 'b1 h1 s8 d8 f32'", 7, "",
           "--wisdom: -: wisdom: line 2" },
         { "cat pipe.txt | heed wisdom import --cpu scalar -w pipe2.txt - && cmp pipe.txt pipe2.txt",
-          0, "", "-: 1 lines taken" },
+          0, "", "-: 1 line taken" },
         { "cat pipe.txt | heed doctor --no-rivals -w - | grep wisdom", 0, "-: ", "" },
         /* nobody waits for what this process itself would write */
         { "heed plan -w /dev/stdout 'b1 h1 s8 d8 f32' | cat", 0, "", "not a regular file" },
@@ -160,7 +170,7 @@ static void stops_when_interrupted(void **state)
         /* One problem whose configs take a minute to measure. */
         { "timeout --foreground --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
           "' plan --effort patient 'b1 h8 s4096 d64 f32'",
-          130, "", "stopped after 0 of 1 problems" },
+          130, "", "stopped after 0 of 1 problem" },
     };
     EXPECT(state, lines);
 }

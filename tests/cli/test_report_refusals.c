@@ -226,7 +226,12 @@ static void refuses_bad_files(void **state)
     static const run_heed_row lines[] = {
         { "echo '{' >bad.json; heed report bad.json", 7, "", "bad.json: line " },
         { "echo '[]' >bad.json; heed report bad.json", 7, "", "schema is missing" },
-        { "head -c 900 '" REPORT_RECORD "' >bad.json; heed report bad.json", 7, "", "not JSON" },
+        { "head -c 900 '" REPORT_RECORD "' >bad.json; heed report bad.json", 7, "",
+          "cannot be read as JSON: " },
+        { "printf '{\"schema\":\"\\\\u0000\"}' >nul.json; heed report nul.json", 7, "",
+          "nul.json: line 1: cannot be read as JSON: a string has the character \\u0000" },
+        { "printf '{\"a\\\\u0000\":1}' >nul.json; heed report nul.json", 7, "",
+          "a name has the character \\u0000" },
         { ": >bad.json; heed report bad.json", 7, "", "bad.json: line " },
         { "heed report none.json", 3, "", "none.json: No such file" },
         { "mkdir -p empty; heed report empty", 3, "", "empty: no record in it" },

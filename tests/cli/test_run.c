@@ -273,7 +273,7 @@ static void warns_of_what_is_not_finite(void **state)
     lab_tensor_free(&v);
     static const run_heed_row lines[] = {
         { "heed run --q Q.npy --k K.npy --v V_nan.npy --json", 0, "\"not_finite\": 10",
-          "10 elements of O are NaN or infinite" },
+          "O has 10 elements that are NaN or infinite" },
     };
     EXPECT(state, lines);
 }

@@ -529,7 +529,7 @@ static void refuses_rotations_that_do_not_fit(void **state)
         { APPENDED COS "lengths.npy", 2, "",
           "--rotary-cos: lengths.npy has elements of type i32; they must be of f32, f16, bf16" },
         { APPENDED COS "cos_flat.npy", 2, "",
-          "--rotary-cos: cos_flat.npy has shape [21], 1 dimensions; it must have 2: [positions, "
+          "--rotary-cos: cos_flat.npy has shape [21], 1 dimension; it must have 2: [positions, "
           "rotary / 2]" },
         { APPENDED COS "cos_few.npy", 2, "",
           "--rotary-cos: cos_few.npy has shape [20, 6]: dimension 0 (positions) is 20; it must be "

@@ -136,7 +136,7 @@ static void test_none(void **state)
                 "heed tune --board late.db --cpu scalar 'b1 h1 s100 d16 f32' --space one.txt -t 1 "
                 "--peers none --seconds 0.01 --wisdom late.txt",
                 0, &said);
-    assert_non_null(strstr(said.err, "late.txt gets 0 of 1 problems"));
+    assert_non_null(strstr(said.err, "late.txt gets 0 of 1 problem;"));
 }
 
 /* A kernel that no space has is timed, and kept. */

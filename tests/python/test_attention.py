@@ -343,7 +343,12 @@ class Mistakes(Case):
             (invalid, "causal: True means one thing", lambda: heed.attention(q, k, v, causal=True)),
             (invalid, "causal: 'left'", lambda: heed.attention(q, k, v, causal="left")),
             (invalid, "align: a window", lambda: heed.attention(q, k, v, window=(1, 1))),
-            (invalid, "window", lambda: heed.attention(q, k, v, window=(-1, 1), align="top-left")),
+            (invalid, "window[0]: -1 is not in 0 to 2147483648",
+             lambda: heed.attention(q, k, v, window=(-1, 1), align="top-left")),
+            (invalid, "window[1]: 2147483649 is not in 0 to 2147483648",
+             lambda: heed.attention(q, k, v, window=(1, (1 << 31) + 1), align="top-left")),
+            (invalid, "chunk: 2147483649 is not in 0 to 2147483648",
+             lambda: heed.attention(q, k, v, chunk=(1 << 31) + 1, align="top-left")),
             (invalid, "layout: 'hbsd'", lambda: heed.attention(q, k, v, layout="hbsd")),
             (invalid, "softcap", lambda: heed.attention(q, k, v, softcap=-1.0)),
             (invalid, "softcap", lambda: heed.attention(q, k, v, softcap=float("nan"))),
@@ -448,6 +453,7 @@ class Torch(Case):
             mixed = (q, k.numpy(), v)
             self.near(heed.attention(*mixed, causal=True).numpy(), o)
             self.near(heed.attention(q, k, v, window=[36, 0]).numpy(), o)
+            self.near(heed.attention(q, k, v, window=[1 << 31, 0], chunk=1 << 31).numpy(), o)
             self.refused(heed.ArgumentTypeError, "v", lambda: heed.attention(q, k, v.half()))
 
     def test_tangents_are_refused(self):

@@ -109,6 +109,7 @@ class Dense(Case):
         q, k, v = self.draw(2, 30, 4, 16), self.draw(2, 40, 2, 16), self.draw(2, 40, 2, 16)
         for words, own in (({}, {}), ({"causal": True}, {"causal": True}),
                            ({"attention_chunk": 7, "causal": True}, {"chunk": 7, "causal": True}),
+                           ({"window_size": (1 << 31, 1 << 31)}, {}),
                            ({"softcap": 2.0, "window_size": (4, 4)}, {"softcap": 2.0, "window": (4, 4)})):
             o, lse = formula(q, k, v, **own)
             mine, log = flash_attn_3.flash_attn_func(q, k, v, **words, return_attn_probs=True)

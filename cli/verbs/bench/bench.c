@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/inputs.h"
 #include "cli/base/source.h"
 #include "cli/verbs/doctor/manifest.h"
@@ -96,8 +97,8 @@ static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
     }
     lab_progress_end(&progress);
     if (code == CLI_INTERRUPTED)
-        cli_message("interrupted: %zu of %zu problems are finished", bench->row_count,
-                    sources->count);
+        cli_message("interrupted: %zu of %zu problem%s finished", bench->row_count, sources->count,
+                    lab_plural(sources->count));
     return code;
 }
 
@@ -393,23 +394,19 @@ const cli_verb cli_verb_bench = {
         "the host's share of it.\n"
         "\n"
         "Rivals are separate programs that take turns with heed in blocks of calls. "
-        "rival/heed is the rival's time over heed's, with a 99 % interval: "
-        "FASTER or SLOWER if it lies beyond the margin, EQUIVALENT if within, AMBIGUOUS if "
-        "it crosses; then more --seconds may help.\n"
+        "rival/heed is the rival's time over heed's, with a 99 % interval: FASTER or "
+        "SLOWER if it lies beyond the margin, EQUIVALENT if within, AMBIGUOUS if it "
+        "crosses; then more --seconds may help.\n"
         "\n"
         "Timed outputs are checked; a wrong one has a reason instead of a figure. With "
         "--source a kernel of your own is timed once it has passed all gates. With "
         "--calibrate kernels are compared with themselves, to find the smallest detectable "
-        "difference. docs/measuring.md has the method.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
-        "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
-        "shapes/rivals.txt\n"
-        "  heed bench --source mine.c --threads 1 b1 h8 s512 d64 f32\n"
-        "\n"
-        "The exit status is 5 if a source is wrong, and 4 if it refuses a problem.",
+        "difference. docs/measuring.md has the method.",
+    .examples = "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
+                "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
+                "shapes/rivals.txt\n"
+                "  heed bench --source mine.c --threads 1 b1 h8 s512 d64 f32",
+    .status = "The exit status is 5 if a source is wrong, and 4 if it refuses a problem.",
     .options = options,
     .run = run,
 };

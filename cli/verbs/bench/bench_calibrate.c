@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/plural.h"
 #include "bench.h"
 #include "measure/power.h"
 #include "report/format.h"
@@ -52,8 +53,8 @@ static void print_limits(const lab_bench *bench, double detect, const lab_bench_
         if (row->outcome != LAB_BENCH_OK)
             printf("%s: %s\n", spec, row->reason);
         else if (!isfinite(row->detectable))
-            printf("%s: AMBIGUOUS whatever the difference: %zu pairs in %.3g s are too few\n", spec,
-                   row->duel.pairs, bench->seconds);
+            printf("%s: AMBIGUOUS whatever the difference: %zu pair%s in %.3g s are too few\n",
+                   spec, row->duel.pairs, lab_plural(row->duel.pairs), bench->seconds);
         else if (row->detectable > detect)
             printf("%s: %.3g %% cannot be detected here in %.3g s and is AMBIGUOUS: a pair varies "
                    "by %s, and %s is the least\n",
@@ -154,7 +155,8 @@ cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
     }
     lab_progress_end(&progress);
     if (code == CLI_INTERRUPTED)
-        cli_message("interrupted: %zu of %zu problems are finished", count, sources->count);
+        cli_message("interrupted: %zu of %zu problem%s finished", count, sources->count,
+                    lab_plural(sources->count));
     cli_exit printed = options->json ? print_json(bench, options->detect, rows, count)
                                      : print_table(bench, options->detect, rows, count);
     if (code == CLI_OK)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/plural.h"
 #include "bench.h"
 #include "bench/duels.h"
 #include "cli/verbs/board/board.h"
@@ -56,14 +57,15 @@ static void print_line(const lab_bench_duels *all, FILE *out)
     if (all->planted > 0)
         snprintf(extra, sizeof extra, " with %.3g %% planted", 100 * all->planted);
     fprintf(out,
-            "%zu duels of %.3g s, %s beside itself%s: FASTER %zu, SLOWER %zu, EQUIVALENT %zu, "
+            "%zu duel%s of %.3g s, %s beside itself%s: FASTER %zu, SLOWER %zu, EQUIVALENT %zu, "
             "AMBIGUOUS %zu; as for a champion: FASTER %zu, SLOWER %zu; all pairs together %.4f "
             "[%.4f, %.4f]; neighbours alike in %zu; load %.1f to %.1f, %.1f threads running\n",
-            all->count, all->bench->seconds, all->kernel, extra, count_of(all, LAB_FASTER, false),
-            count_of(all, LAB_SLOWER, false), count_of(all, LAB_EQUIVALENT, false),
-            count_of(all, LAB_AMBIGUOUS, false), count_of(all, LAB_FASTER, true),
-            count_of(all, LAB_SLOWER, true), ratio.estimate, ratio.low, ratio.high,
-            count_merged(all), low, high, (double)running / (double)all->count);
+            all->count, lab_plural(all->count), all->bench->seconds, all->kernel, extra,
+            count_of(all, LAB_FASTER, false), count_of(all, LAB_SLOWER, false),
+            count_of(all, LAB_EQUIVALENT, false), count_of(all, LAB_AMBIGUOUS, false),
+            count_of(all, LAB_FASTER, true), count_of(all, LAB_SLOWER, true), ratio.estimate,
+            ratio.low, ratio.high, count_merged(all), low, high,
+            (double)running / (double)all->count);
 }
 
 static json_t *json_duel(const lab_bench_one_duel *one)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "bench.h"
 #include "cli/base/source.h"
 #include "report/format.h"
@@ -39,7 +40,7 @@ static void write_machine(FILE *stream, const void *data)
     if (heed_device_is_host(bench->context))
         fprintf(stream, "%s, %s, %d thread%s", e->cpu, heed_context_cpu(bench->context),
                 heed_context_threads(bench->context),
-                heed_context_threads(bench->context) == 1 ? "" : "s");
+                lab_plural(heed_context_threads(bench->context)));
     else
         write_device(stream, bench);
     fprintf(stream, ", %s", e->kernel);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "build/sources.h"
 #include "session/plausible.h"
 
@@ -82,8 +83,8 @@ static cli_exit check(const cli_args *args)
                                         "links", (json_int_t)chain.links, "head", chain.head,
                                         "sound", 1),
                               "board.check");
-    printf("%lld trials, all as they were added\n%lld links, head %s\n", (long long)chain.trials,
-           (long long)chain.links, chain.head);
+    printf("%lld trial%s, all as they were added\n%lld link%s, head %s\n", (long long)chain.trials,
+           lab_plural(chain.trials), (long long)chain.links, lab_plural(chain.links), chain.head);
     return CLI_OK;
 }
 
@@ -124,23 +125,19 @@ const cli_verb cli_verb_board = {
         "environment, commit. Trials are added and never changed.\n"
         "\n"
         "list, the default, shows the leader of each problem on each device, cold or hot: "
-        "the kernel promoted last, else the fastest confirmed one. Figures of different days are "
-        "history; a ratio to a rival is from one run. trusted says whether 'heed "
+        "the kernel promoted last, else the fastest confirmed one. Figures of different "
+        "days are history; a ratio to a rival is from one run. trusted says whether 'heed "
         "selftest' had killed all mutants with the gates of that trial.\n"
         "\n"
         "show prints a trial. manifest prints its tools and libraries, for 'heed doctor "
         "--check'. add imports records of 'heed bench --record'. check verifies the chain "
-        "of hashes of all rows and prints its head, which --head compares later.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed board --problem 'b1 h8 s512 d64 f16' --history\n"
-        "  heed board add benchmarks/nvidia-h200/*/*.json\n"
-        "  heed board manifest 17 >then.lock; heed doctor --check then.lock\n"
-        "\n"
-        "The exit status is 7 if the file is damaged or not a board, or a trial that would be "
-        "ranked is\n"
-        "damaged; the file is not changed.",
+        "of hashes of all rows and prints its head, which --head compares later.",
+    .examples = "  heed board --problem 'b1 h8 s512 d64 f16' --history\n"
+                "  heed board add benchmarks/nvidia-h200/*/*.json\n"
+                "  heed board manifest 17 >then.lock; heed doctor --check then.lock",
+    .status = "The exit status is 7 if the file is damaged or not a board, or a trial that would "
+              "be ranked is\n"
+              "damaged; the file is not changed.",
     .options = options,
     .run = run,
 };

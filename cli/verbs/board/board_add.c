@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "board.h"
 #include "build/sources.h"
 #include "cli/verbs/report/report.h"
@@ -375,8 +376,9 @@ static cli_exit add_run(board_file *file, const char *key)
     if (status != HEED_OK && code == CLI_OK)
         return cli_fail_error(status, &error);
     if (code == CLI_OK)
-        cli_message("%s: %zu trials added, %zu already there, %zu rows without a kernel left out",
-                    file->source->path, file->added, file->known, file->left_out);
+        cli_message("%s: %zu trial%s added, %zu already there, %zu row%s without a kernel left out",
+                    file->source->path, file->added, lab_plural(file->added), file->known,
+                    file->left_out, lab_plural(file->left_out));
     return code;
 }
 

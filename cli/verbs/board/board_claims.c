@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/plural.h"
 #include "measure/compare.h"
 #include "wisdom_line.h"
 
@@ -160,9 +161,9 @@ static heed_status check_interval(const lab_record_trial *trial, const lab_recor
     if (a->count != b->count || pairs > a->count || lab_interval_follows(&series, &ratio))
         return HEED_OK;
     return lab_fail(error, HEED_ERR_INVALID,
-                    "interval against %s is %.9g [%.9g, %.9g]; its %zu pairs of samples do not "
+                    "interval against %s is %.9g [%.9g, %.9g]; its %zu pair%s of samples do not "
                     "give that",
-                    c->against, ratio.estimate, ratio.low, ratio.high, pairs);
+                    c->against, ratio.estimate, ratio.low, ratio.high, pairs, lab_plural(pairs));
 }
 
 heed_status board_claims_check(const json_t *file, const json_t *row, const lab_record_trial *trial,

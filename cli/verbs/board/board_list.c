@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "board.h"
 #include "report/format.h"
 
@@ -112,7 +113,7 @@ static void begin_device(board_print *print, const lab_record_row *row)
     char device[sizeof print->device];
     snprintf(device, sizeof device, "%s (%s%s%s), %d thread%s", row->device, row->backend,
              row->features ? ", " : "", row->features ? row->features : "", row->threads,
-             row->threads == 1 ? "" : "s");
+             lab_plural(row->threads));
     tame(device);
     if (print->table && strcmp(device, print->device) == 0)
         return;

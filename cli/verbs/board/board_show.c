@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "board.h"
 #include "cli/verbs/doctor/manifest.h"
 #include "measure/stats.h"
@@ -77,7 +78,7 @@ static void print_samples(FILE *out, const lab_record_field *field)
 {
     char p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE], min[LAB_FORMAT_SIZE];
     const lab_summary summary = lab_stats_summary_of(field->samples, field->count);
-    fprintf(out, "%zu samples", field->count);
+    fprintf(out, "%zu sample%s", field->count, lab_plural(field->count));
     if (summary.n > 0)
         fprintf(out, ", median %s, p90 %s, least %s", lab_format_seconds(summary.p50, p50),
                 lab_format_seconds(summary.p90, p90), lab_format_seconds(summary.min, min));

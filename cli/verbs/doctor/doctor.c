@@ -124,16 +124,12 @@ const cli_verb cli_verb_doctor = {
         "the load by other programs, NVIDIA's driver, GPUs, compiler and tools, wisdom, "
         "the sandbox for candidates, and the rivals that 'heed bench' compares with. Each "
         "line is OK, WARN (it works, but slower or with noisier timings) or FAIL, with a "
-        "remedy.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed doctor\n"
-        "  heed doctor --lock tools.json\n"
-        "  heed doctor --check tools.json\n"
-        "\n"
-        "The exit status is 3 if a check fails, else 0. With --check it is 1 if something "
-        "differs, and 7 if FILE is not a manifest or was changed.",
+        "remedy.",
+    .examples = "  heed doctor\n"
+                "  heed doctor --lock tools.json\n"
+                "  heed doctor --check tools.json",
+    .status = "The exit status is 3 if a check fails, else 0. With --check it is 1 if something "
+              "differs, and 7 if FILE is not a manifest or was changed.",
     .options = options,
     .run = run,
 };

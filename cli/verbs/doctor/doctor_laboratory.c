@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "cli/verbs/board/board.h"
 #include "doctor.h"
 #include "trial/peer/rival.h"
@@ -30,8 +31,8 @@ void doctor_check_board(doctor_report *report)
         status = lab_record_check(record, NULL, &chain, &error);
     if (status == HEED_OK)
         doctor_say(report, DOCTOR_OK, "board", NULL,
-                   "%lld trials in %.300s; SQLite %s, rollback journal", (long long)chain.trials,
-                   path, lab_record_software());
+                   "%lld trial%s in %.300s; SQLite %s, rollback journal", (long long)chain.trials,
+                   lab_plural(chain.trials), path, lab_record_software());
     else
         doctor_say(report, DOCTOR_WARN, "board",
                    "restore the file from a copy, or move it away: a new one is then begun", "%s",

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/verbs/board/board.h"
 #include "doctor.h"
 #include "measure/environment.h"
@@ -118,10 +119,10 @@ void doctor_check_wisdom(doctor_report *report)
     else if (skipped)
         doctor_say(report, DOCTOR_WARN, "wisdom",
                    "Measure again into a new file: heed plan --effort measure --wisdom FILE",
-                   "%s: %zu lines fit, %zu do not; the last one: %s", path, taken, skipped,
-                   heed_message());
+                   "%s: %zu of %zu line%s fit; the last one that does not: %s", path, taken,
+                   taken + skipped, lab_plural((long long)(taken + skipped)), heed_message());
     else
-        doctor_say(report, DOCTOR_OK, "wisdom", NULL, "%s: all %zu lines fit this machine", path,
-                   taken);
+        doctor_say(report, DOCTOR_OK, "wisdom", NULL, "%s: %zu line%s, all for this machine", path,
+                   taken, lab_plural(taken));
     heed_context_destroy(context);
 }

@@ -267,7 +267,7 @@ static const cli_option options[] = {
 const cli_verb cli_verb_evolve = {
     .name = "evolve",
     .summary = "search configs or sources for faster kernels by evolution",
-    .operands = { "[SPEC]...", 0, CLI_ANY },
+    .operands = { "SPEC...", 0, CLI_ANY },
     .description =
         "Evolves configs of a kernel, beginning with heed's plan: populations on islands, "
         "with mutation and crossover. A guide prefers moves that address what limits the "
@@ -282,16 +282,12 @@ const cli_verb cli_verb_evolve = {
         "\n"
         "With --proposer sources are evolved: a program gets the task and the best source "
         "and returns another one, which is compiled and run in sandboxes and has to meet "
-        "the same rule.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed evolve 'b1 h8 s512 d64 f32' --trials 40\n"
-        "  heed evolve --shapes seed --seconds 600\n"
-        "  heed evolve 'b1 h1 s64 d64 f32' --proposer regions --trials 20\n"
-        "\n"
-        "The exit status is 1 if no kernel ran, and 5 if the champion does not pass all "
-        "gates.",
+        "the same rule.",
+    .examples = "  heed evolve 'b1 h8 s512 d64 f32' --trials 40\n"
+                "  heed evolve --shapes seed --seconds 600\n"
+                "  heed evolve 'b1 h1 s64 d64 f32' --proposer regions --trials 20",
+    .status = "The exit status is 1 if no kernel ran, and 5 if the champion does not pass all "
+              "gates.",
     .options = options,
     .run = run_verb,
 };

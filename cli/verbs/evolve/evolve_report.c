@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/plural.h"
 #include "cli/base/figures.h"
 #include "evolve.h"
 #include "report/format.h"
@@ -28,16 +29,19 @@ static int64_t count_timed(const lab_evolve *it)
 
 static void print_counts(const lab_evolve *it)
 {
-    cli_message("%s on %s, run %lld of the board: %lld kernels bred, %lld launched, %lld of "
-                "them right (%lld answers were "
-                "known), %lld challenges of a champion%s%s",
+    cli_message("%s on %s, run %lld of the board: %lld kernel%s bred, %lld launched, %lld of "
+                "them right (%lld answer%s were "
+                "known), %lld challenge%s of a champion%s%s",
                 it->sweep.kernel, heed_context_device(it->sweep.context),
                 (long long)it->session.run, (long long)lab_evolution_children(it->bred.evolution),
+                lab_plural(lab_evolution_children(it->bred.evolution)),
                 (long long)result_of(it).launched, (long long)count_timed(it),
-                (long long)it->sweep.reused, (long long)it->challenges,
+                (long long)it->sweep.reused, lab_plural(it->sweep.reused),
+                (long long)it->challenges, lab_plural(it->challenges),
                 *it->last ? "; the last: " : "", it->last);
     if (it->refuted > 0)
-        cli_warning("%lld challengers won and did not pass all gates", (long long)it->refuted);
+        cli_warning("%lld challenger%s won and did not pass all gates", (long long)it->refuted,
+                    lab_plural(it->refuted));
 }
 
 /* Is there a problem on which the champion is FASTER than what heed plans? */
@@ -105,7 +109,8 @@ static cli_exit report_text(const lab_evolve *it, const lab_individual *champion
     if (it->proven == LAB_PROVEN)
         cli_message("the champion passes all gates");
     if (it->leads > 0)
-        cli_message("it leads the board on %lld problems from now on", (long long)it->leads);
+        cli_message("it leads the board on %lld problem%s from now on", (long long)it->leads,
+                    lab_plural(it->leads));
     if (!it->no_compare && !is_better(it))
         cli_message("nothing was found that is faster than what heed plans by itself");
     const lab_figures figures = figures_of(it);

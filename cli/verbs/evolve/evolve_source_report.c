@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/figures.h"
 #include "evolve.h"
 #include "report/format.h"
@@ -13,12 +14,14 @@
 static void print_counts(const lab_sources *all)
 {
     const lab_evolve *run = all->run;
-    cli_message("run %lld of the board, proposer %s, strategy %s: %zu sources tried, %lld right on "
-                "all problems, %lld answers rejected, %lld challenges of a champion%s%s%s%s",
-                (long long)run->session.run, all->proposer_name, lab_way_name(all->way),
-                all->count > 0 ? all->count - 1 : 0, (long long)all->right, (long long)all->refused,
-                (long long)run->challenges, *run->last ? "; the last: " : "", run->last,
-                *all->end ? "; " : "", all->end);
+    cli_message(
+        "run %lld of the board, proposer %s, strategy %s: %zu source%s tried, %lld right on "
+        "all problems, %lld answer%s rejected, %lld challenge%s of a champion%s%s%s%s",
+        (long long)run->session.run, all->proposer_name, lab_way_name(all->way),
+        all->count > 0 ? all->count - 1 : 0, lab_plural(all->count > 0 ? all->count - 1 : 0),
+        (long long)all->right, (long long)all->refused, lab_plural(all->refused),
+        (long long)run->challenges, lab_plural(run->challenges), *run->last ? "; the last: " : "",
+        run->last, *all->end ? "; " : "", all->end);
     for (size_t i = all->count > 5 ? all->count - 5 : 0; i < all->count; i++) {
         const lab_sources_kernel *it = &all->kernels[i];
         if (it->verdict != LAB_RECORD_OK)
@@ -101,7 +104,8 @@ static cli_exit report_text(const lab_sources *all)
     if (code == CLI_OK && all->measured > 0)
         code = insight_print(&all->insight);
     if (all->run->leads > 0)
-        cli_message("it leads the board on %lld problems from now on", (long long)all->run->leads);
+        cli_message("it leads the board on %lld problem%s from now on", (long long)all->run->leads,
+                    lab_plural(all->run->leads));
     if (all->champion == 0)
         cli_message("nothing was found that is faster than the first source");
     const lab_figures figures = figures_of(all);

@@ -109,8 +109,8 @@ const cli_verb cli_verb_gate = {
     .summary = "check for performance regressions",
     .operands = { "[SPEC...]", 0, CLI_ANY },
     .description =
-        "Rebuilds the champions of the board on this device and times each in turns with heed's "
-        "current plan. Recorded times are shown, not compared. Verdicts, with 99 % "
+        "Rebuilds the champions of the board on this device and times each in turns with "
+        "heed's current plan. Recorded times are shown, not compared. Verdicts, with 99 % "
         "confidence for all problems together:\n"
         "\n"
         "  PASS       a slowdown of more than --limit has been ruled out\n"
@@ -121,15 +121,11 @@ const cli_verb cli_verb_gate = {
         "\n"
         "--criteria judges against PyTorch's SDPA instead (docs/gating.md): 10 % faster on "
         "two problems and 5 % on a third, p90 not worse, no spills, at most 5 % bank "
-        "conflicts.\n"
-        "\n"
-        "Example:\n"
-        "\n"
-        "  heed gate --device cuda --board champions.db --seconds 5\n"
-        "\n"
-        "The exit status is 1 if anything is SLOWER or WRONG, or a criterion fails; 8 if "
-        "something is AMBIGUOUS or not verified; 3 if nothing can be judged, or a "
-        "criterion is UNKNOWN or AMBIGUOUS.",
+        "conflicts.",
+    .examples = "  heed gate --device cuda --board champions.db --seconds 5",
+    .status = "The exit status is 1 if anything is SLOWER or WRONG, or a criterion fails; 8 if "
+              "something is AMBIGUOUS or not verified; 3 if nothing can be judged, or a "
+              "criterion is UNKNOWN or AMBIGUOUS.",
     .options = options,
     .run = run,
 };

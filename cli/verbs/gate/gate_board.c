@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/plural.h"
 #include "gate.h"
 #include "src/device.h"
 #include "wisdom_line.h"
@@ -100,9 +101,9 @@ static cli_exit say_nothing_there(const gate_run *gate, const lab_record *record
     const char *device = heed_context_device(gate->bench.context);
     int threads = heed_context_threads(gate->bench.context);
     if (gate->elsewhere)
-        cli_error("the board has no champion for %s with %d threads, but %zu for other numbers "
+        cli_error("the board has no champion for %s with %d thread%s, but %zu for other numbers "
                   "of threads: see --threads",
-                  device, threads, gate->elsewhere);
+                  device, threads, lab_plural(threads), gate->elsewhere);
     else
         cli_error("%s: the board has no champion for %s%s%s: nothing can be judged; 'heed tune "
                   "--board %s' finds some",

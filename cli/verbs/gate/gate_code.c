@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/verbs/profile/profile.h"
 #include "gate.h"
 #include "inspect/cubin.h"
@@ -88,8 +89,8 @@ void criterion_spills(criterion *it, const lab_bench *bench)
                   known == 0  ? CRITERION_UNKNOWN
                   : worst > 0 ? CRITERION_FAIL
                               : CRITERION_PASS,
-                  "%lld bytes a thread at most, %s, of %zu problems", (long long)worst, name,
-                  known);
+                  "%lld byte%s a thread at most, %s, of %zu problem%s", (long long)worst,
+                  lab_plural(worst), name, known, lab_plural(known));
 }
 
 /* -------------------------------------------------------------------------- */

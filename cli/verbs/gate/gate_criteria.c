@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "gate.h"
 #include "report/format.h"
@@ -106,8 +107,9 @@ static void judge_gain(criterion *it, const sdpa_shape *shapes, size_t count, si
     size_t ahead = 0, possible = 0;
     char spec[HEED_SPEC_SIZE];
     if (count < wanted) {
-        criterion_set(it, CRITERION_UNKNOWN, "SDPA has figures on %zu problems, %zu are needed: %s",
-                      count, wanted, count ? "see heed bench" : absent);
+        criterion_set(it, CRITERION_UNKNOWN,
+                      "SDPA has figures on %zu problem%s, %zu are needed: %s", count,
+                      lab_plural(count), wanted, count ? "see heed bench" : absent);
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -122,8 +124,9 @@ static void judge_gain(criterion *it, const sdpa_shape *shapes, size_t count, si
                   ahead >= wanted      ? CRITERION_PASS
                   : possible >= wanted ? CRITERION_AMBIGUOUS
                                        : CRITERION_FAIL,
-                  "%zu of %zu problems; number %zu, '%s', %.3fx [%.3f, %.3f] (%s)", ahead, count,
-                  wanted, spec, ratio->estimate, ratio->low, ratio->high, last->match->name);
+                  "%zu of %zu problem%s; number %zu, '%s', %.3fx [%.3f, %.3f] (%s)", ahead, count,
+                  lab_plural(count), wanted, spec, ratio->estimate, ratio->low, ratio->high,
+                  last->match->name);
 }
 
 static void judge_tail(criterion *it, const sdpa_shape *shapes, size_t count, const char *absent)
@@ -144,8 +147,8 @@ static void judge_tail(criterion *it, const sdpa_shape *shapes, size_t count, co
                   : tail >= TAIL_SLACK ? CRITERION_AMBIGUOUS
                   : tail > 0           ? CRITERION_FAIL
                                        : CRITERION_UNKNOWN,
-                  "SDPA's p90 of blocks is %.3fx heed's at least, on '%s', of %zu problems", tail,
-                  spec, count);
+                  "SDPA's p90 of blocks is %.3fx heed's at least, on '%s', of %zu problem%s", tail,
+                  spec, count, lab_plural(count));
 }
 
 static cli_exit judge_all(const lab_bench *bench, criterion criteria[CRITERIA])

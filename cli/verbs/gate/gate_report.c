@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "gate.h"
 
@@ -105,15 +106,15 @@ static cli_exit print_table(const gate_run *gate)
 static void print_sum(const gate_run *gate)
 {
     size_t doubtful = gate_count(gate, GATE_AMBIGUOUS);
-    printf("%zu champions on %s: %zu pass, %zu are what is planned, %zu slower by more than "
+    printf("%zu champion%s on %s: %zu pass, %zu are what is planned, %zu slower by more than "
            "%.3g %%, %zu wrong, %zu ambiguous\n",
-           gate->count, heed_context_device(gate->bench.context), gate_count(gate, GATE_PASS),
-           gate_count(gate, GATE_SAME), gate_count(gate, GATE_SLOWER), 100 * gate->limit,
-           gate_count(gate, GATE_WRONG), doubtful);
+           gate->count, lab_plural(gate->count), heed_context_device(gate->bench.context),
+           gate_count(gate, GATE_PASS), gate_count(gate, GATE_SAME), gate_count(gate, GATE_SLOWER),
+           100 * gate->limit, gate_count(gate, GATE_WRONG), doubtful);
     if (doubtful)
-        cli_warning("%zu of %zu shapes are AMBIGUOUS: neither a slowdown nor its absence was "
+        cli_warning("AMBIGUOUS on %zu of %zu shape%s: neither a slowdown nor its absence was "
                     "shown, and so %s; more --seconds or a quieter machine may decide",
-                    doubtful, gate->count,
+                    doubtful, gate->count, lab_plural(gate->count),
                     gate_exit(gate) == CLI_OK ? "--allow-ambiguous lets them pass"
                                               : "they do not pass");
 }

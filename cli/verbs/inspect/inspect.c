@@ -141,8 +141,8 @@ const cli_verb cli_verb_inspect = {
     .description =
         "Compiles kernels with NVRTC and reads the machine code: registers, spills, stack "
         "and shared memory, how many blocks and warps fit on a multiprocessor, and what "
-        "limits them. With nvdisasm or cuobjdump it also counts the instructions of each class, in "
-        "total and in the main loops.\n"
+        "limits them. With nvdisasm or cuobjdump it also counts the instructions of each "
+        "class, in total and in the main loops.\n"
         "\n"
         "Rules turn these facts into findings: faults are always wrong, warnings mostly "
         "are, notes occur in fast kernels as well. docs/inspecting.md lists them.\n"
@@ -150,15 +150,11 @@ const cli_verb cli_verb_inspect = {
         "For a SPEC, as in 'heed plan', heed's kernels that support it on the architecture "
         "are compiled; the predicted time is that of the cost model, the roofline that of "
         "the data sheet. A FILE is a cubin, or a CUDA source, which ends in .cu or comes "
-        "through a pipe.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed inspect --arch sm_89 'b2 h8 s512 d64 f16 causal'\n"
-        "  heed inspect --arch sm_89 mine.cu -D TILE=64\n"
-        "  heed inspect --threads 128 --smem 49152 --grid 64 mine.cubin\n"
-        "\n"
-        "The exit status is 1 if a kernel has a fault, or with --strict a warning.",
+        "through a pipe.",
+    .examples = "  heed inspect --arch sm_89 'b2 h8 s512 d64 f16 causal'\n"
+                "  heed inspect --arch sm_89 mine.cu -D TILE=64\n"
+                "  heed inspect --threads 128 --smem 49152 --grid 64 mine.cubin",
+    .status = "The exit status is 1 if a kernel has a fault, or with --strict a warning.",
     .options = options,
     .run = run,
 };

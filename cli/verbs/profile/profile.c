@@ -101,17 +101,13 @@ const cli_verb cli_verb_profile = {
         "\n"
         "--scaling needs no ncu and works on CPUs too: it doubles batch, heads and "
         "lengths, one at a time, and reports where the time grows faster than the work. "
-        "--timeline shows single calls.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed profile 'b2 h8 s512 d64 f16'\n"
-        "  heed profile --gate --kernel fwd_16bit_sm80_mma --shapes seed\n"
-        "  heed profile --scaling 'b1 h8 s512 d64 f16'\n"
-        "  ncu --csv --page raw --set full ./program | heed profile --read -\n"
-        "\n"
-        "The exit status is 1 if a gate fails with --gate, or if --scaling has a finding; "
-        "3 if nothing could be counted.",
+        "--timeline shows single calls.",
+    .examples = "  heed profile 'b2 h8 s512 d64 f16'\n"
+                "  heed profile --gate --kernel fwd_16bit_sm80_mma --shapes seed\n"
+                "  heed profile --scaling 'b1 h8 s512 d64 f16'\n"
+                "  ncu --csv --page raw --set full ./program | heed profile --read -",
+    .status = "The exit status is 1 if a gate fails with --gate, or if --scaling has a finding; "
+              "3 if nothing could be counted.",
     .options = options,
     .run = run,
 };

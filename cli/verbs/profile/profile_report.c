@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "profile.h"
 #include "report/format.h"
@@ -132,7 +133,7 @@ static void print_launch(const profile_row *row)
            print_value(value[LAB_METRIC_SMEM_STATIC] + value[LAB_METRIC_SMEM_DYNAMIC],
                        LAB_UNIT_BYTES, count[1]));
     if (limiter)
-        printf("; a multiprocessor holds %d block%s, limited by %s", blocks, blocks == 1 ? "" : "s",
+        printf("; a multiprocessor holds %d block%s, limited by %s", blocks, lab_plural(blocks),
                limiter);
     printf("\n\n");
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/plural.h"
 #include "report_final.h"
 
 /* -------------------------------------------------------------------------- */
@@ -89,11 +90,11 @@ static cli_exit check_damage(const lab_final_board *board)
     size_t impossible = report_count_trusted(board, "impossible");
     if (damaged > 0)
         cli_error("%s: damaged: the content of %zu trial%s is not what was added", board->path,
-                  damaged, damaged == 1 ? "" : "s");
+                  damaged, lab_plural(damaged));
     if (impossible > 0)
         cli_error("%s: the figures of %zu trial%s contradict each other, or are beyond what the "
                   "device can do",
-                  board->path, impossible, impossible == 1 ? "" : "s");
+                  board->path, impossible, lab_plural(impossible));
     return damaged + impossible > 0 ? CLI_CORRUPT : CLI_OK;
 }
 
@@ -189,26 +190,22 @@ const cli_verb cli_verb_report = {
     .summary = "make a page of all results",
     .operands = { "[RECORD | FOLDER]...", 0, CLI_ANY },
     .description =
-        "Writes one self-contained web page, without scripts or network, about records of 'heed "
-        "bench --record' or, with --board or without a record, about the board.\n"
+        "Writes one self-contained web page, without scripts or network, about records of "
+        "'heed bench --record' or, with --board or without a record, about the board.\n"
         "\n"
-        "From a FOLDER it takes the newest date of each device; if several records of one day have "
-        "a problem, the last one counts. The page shows machine, software "
-        "and commit; heed against each rival; the share of the device's limit and the unit that "
-        "binds; and doubts. Two records of one device are compared as history, without "
-        "verdicts. From the board it shows the leaders, their history, and the verdicts of all "
-        "trials.\n"
+        "From a FOLDER it takes the newest date of each device; if several records of one "
+        "day have a problem, the last one counts. The page shows machine, software and "
+        "commit; heed against each rival; the share of the device's limit and the unit "
+        "that binds; and doubts. Two records of one device are compared as history, "
+        "without verdicts. From the board it shows the leaders, their history, and the "
+        "verdicts of all trials.\n"
         "\n"
-        "With --final it writes a folder about searches: results beside PyTorch's SDPA, findings, "
-        "the diff from the first kernel to the champion, and the commands.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed report -o report.html benchmarks\n"
-        "  heed report --final final --board run/board.db benchmarks\n"
-        "  heed report --brief benchmarks >>README.md\n"
-        "\n"
-        "The exit status is 7 if a record or the board is damaged or of another schema.",
+        "With --final it writes a folder about searches: results beside PyTorch's SDPA, "
+        "findings, the diff from the first kernel to the champion, and the commands.",
+    .examples = "  heed report -o report.html benchmarks\n"
+                "  heed report --final final --board run/board.db benchmarks\n"
+                "  heed report --brief benchmarks >>README.md",
+    .status = "The exit status is 7 if a record or the board is damaged or of another schema.",
     .options = options,
     .run = run_verb,
 };

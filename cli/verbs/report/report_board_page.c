@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "report.h"
 #include "report/format.h"
 #include "report/html_plot.h"
@@ -57,9 +58,9 @@ static void print_trust(lab_page *page, const lab_final_board *board)
     size_t damaged = report_count_trusted(board, "damaged");
     size_t impossible = report_count_trusted(board, "impossible");
     lab_page_item(page,
-                  "%zu trials, %zu of them right, timed, and confirmed by samples taken "
+                  "%zu trial%s, %zu of them right, timed, and confirmed by samples taken "
                   "after they were chosen: only these are ranked.",
-                  board->count, confirmed);
+                  board->count, lab_plural(board->count), confirmed);
     lab_page_item(page,
                   "Judged by gates that had killed every wrong kernel before: %zu; untested: "
                   "%zu; by gates that had let one pass: %zu.",
@@ -73,17 +74,17 @@ static void print_trust(lab_page *page, const lab_final_board *board)
         lab_page_warning(page,
                          "Untrusted and not ranked: %zu trial%s, made while 'heed selftest' "
                          "let a wrong kernel pass or killed an honest one.",
-                         no, no == 1 ? "" : "s");
+                         no, lab_plural(no));
     if (damaged > 0)
         lab_page_warning(page,
                          "Damaged and left out: %zu trial%s, whose content is not what was "
                          "added.",
-                         damaged, damaged == 1 ? "" : "s");
+                         damaged, lab_plural(damaged));
     if (impossible > 0)
         lab_page_warning(page,
                          "Impossible and left out: %zu trial%s, whose figures contradict each "
                          "other, or are beyond what the device can do.",
-                         impossible, impossible == 1 ? "" : "s");
+                         impossible, lab_plural(impossible));
 }
 
 /* ---- Leaders ---- */
@@ -302,7 +303,7 @@ static void print_device(lab_page *page, const lab_final_trial *trials, size_t c
     const lab_record_row *row = &trials->row;
     lab_page_heading(page, 3, "%s (%s%s%s), %d thread%s", row->device, row->backend,
                      row->features ? ", " : "", row->features ? row->features : "", row->threads,
-                     row->threads == 1 ? "" : "s");
+                     lab_plural(row->threads));
     print_leaders(page, trials, count);
     draw_history(page, trials, count);
 }

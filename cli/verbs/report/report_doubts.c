@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "report.h"
 
 /* More than this beside heed and its rivals, or than this between p50 and p90, is worth a note. */
@@ -53,8 +54,8 @@ static void warn_of_others(lab_page *page, const report_set *set)
     if (count > 0)
         lab_page_warning(page,
                          "Others than heed and its rivals used the device during %zu of %zu "
-                         "problems: their work may be in these times.",
-                         count, set->row_count);
+                         "problem%s: their work may be in these times.",
+                         count, set->row_count, lab_plural(set->row_count));
 }
 
 static bool is_held(const report_row *row)
@@ -76,10 +77,11 @@ static void warn_of_throttling(lab_page *page, const report_set *set)
             count += same;
         }
         if (before == 0)
-            lab_page_warning(page,
-                             "The clocks were held down by: %s, during %zu of %zu problems. Ratios "
-                             "stand that, as both sides took turns; absolute times move with it.",
-                             reason, count, set->row_count);
+            lab_page_warning(
+                page,
+                "The clocks were held down by: %s, during %zu of %zu problem%s. Ratios "
+                "stand that, as both sides took turns; absolute times move with it.",
+                reason, count, set->row_count, lab_plural(set->row_count));
     }
 }
 
@@ -99,9 +101,9 @@ static void warn_of_noise(lab_page *page, const report_set *set)
     if (worst)
         lab_page_warning(page,
                          "Unsteady: p90 is more than %.0f %% above the median in %zu of %zu "
-                         "problems, most in %s (%.0f %%).",
-                         100 * (STEADY - 1), count, set->row_count, report_label(worst, label),
-                         100 * (worst->p90 / worst->p50 - 1));
+                         "problem%s, most in %s (%.0f %%).",
+                         100 * (STEADY - 1), count, set->row_count, lab_plural(set->row_count),
+                         report_label(worst, label), 100 * (worst->p90 / worst->p50 - 1));
 }
 
 /* -------------------------------------------------------------------------- */
@@ -185,8 +187,8 @@ static void say_where(const report_set *set, const side *sides, size_t count, ch
     if (count == 1)
         snprintf(text, size, "in %s", label);
     else
-        snprintf(text, size, "in %zu of %zu problems, %s being the first", count, set->row_count,
-                 label);
+        snprintf(text, size, "in %zu of %zu problem%s, %s being the first", count, set->row_count,
+                 lab_plural(set->row_count), label);
 }
 
 typedef void tell_fn(lab_page *page, const side *it, const char *where);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/plural.h"
 
 /* -------------------------------------------------------------------------- */
 /* The files                                                                  */
@@ -23,7 +24,7 @@ static void begin(lab_page *page, const report_final *final, FILE *stream, const
     const report_run *run = final->run;
     lab_page_begin(page, stream, LAB_PAGE_MARKDOWN, title);
     lab_page_paragraph(page, "Made by heed %s from the board %s and %zu record%s.", heed_version(),
-                       run->board.path, run->records.count, run->records.count == 1 ? "" : "s");
+                       run->board.path, run->records.count, lab_plural(run->records.count));
 }
 
 static bool write_summary(const report_final *final, FILE *stream, bool *any)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "report/format.h"
 #include "report_final.h"
 
@@ -26,12 +27,12 @@ static void say_search(lab_page *page, const lab_final_search *it)
     const lab_final_trial *trial = it->first;
     lab_page_item(
         page,
-        "Run %lld, %s%s%s%s%s, seed %lld: %zu kernels, %zu of them right, %zu challenge%s "
+        "Run %lld, %s%s%s%s%s, seed %lld: %zu kernel%s, %zu of them right, %zu challenge%s "
         "won; %s.",
         (long long)trial->row.run, or_nothing(trial->command), trial->proposer ? ", proposer " : "",
         or_nothing(trial->proposer), trial->budget ? ", " : "", or_nothing(trial->budget),
-        (long long)trial->seed, it->kernels, it->right, it->step_count,
-        it->step_count == 1 ? "" : "s",
+        (long long)trial->seed, it->kernels, lab_plural(it->kernels), it->right, it->step_count,
+        lab_plural(it->step_count),
         trial->events ? trial->events : "the board does not say when it was");
 }
 
@@ -285,7 +286,7 @@ static void say_findings(lab_page *page, const lab_final_search *it, bool all)
     size_t most = all ? SIZE_MAX : TOP;
     lab_page_heading(page, 3, "%s on %s, %d thread%s", it->first->row.problem,
                      it->first->row.device, it->first->row.threads,
-                     it->first->row.threads == 1 ? "" : "s");
+                     lab_plural(it->first->row.threads));
     if (all)
         say_search(page, it);
     say_ends(page, it);

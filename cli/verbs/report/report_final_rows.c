@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "measure/stats.h"
 #include "report_final.h"
 
@@ -192,8 +193,8 @@ static bool add_record_row(report_final *final, const report_row *it)
     if (it->error < 0)
         snprintf(row->gates, sizeof row->gates, "unverified");
     else
-        snprintf(row->gates, sizeof row->gates, "%lld rows, %.2f", (long long)it->rows_checked,
-                 it->error);
+        snprintf(row->gates, sizeof row->gates, "%lld row%s, %.2f", (long long)it->rows_checked,
+                 lab_plural(it->rows_checked), it->error);
     FILE *memory = open_memstream(&peers, &size);
     for (size_t i = 0; memory && i < it->match_count; i++)
         take_match(row, &it->matches[i], memory);

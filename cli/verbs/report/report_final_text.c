@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "report/diff.h"
 #include "report/format.h"
 #include "report_final.h"
@@ -133,7 +134,8 @@ static void say_missing(lab_page *page, const report_final *final)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         size_t count = count_rows(final, rules[i].lacks);
         if (count > 0)
-            lab_page_item(page, "In %zu of %zu rows %s", count, final->row_count, rules[i].says);
+            lab_page_item(page, "In %zu of %zu row%s %s", count, final->row_count,
+                          lab_plural(final->row_count), rules[i].says);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/verbs/doctor/manifest.h"
 #include "report/format.h"
 #include "report_final.h"
@@ -37,7 +38,7 @@ static void print_device(lab_page *page, const report_record *r)
 static void print_made(lab_page *page, const report_record *r)
 {
     lab_page_item(page, "Host: %s, %s; %lld thread%s of heed's.", or_unknown(r->cpu),
-                  or_unknown(r->system), (long long)r->threads, r->threads == 1 ? "" : "s");
+                  or_unknown(r->system), (long long)r->threads, lab_plural(r->threads));
     lab_page_item(page, "heed %s at commit %s%s; build %s; %s %s.", or_unknown(r->heed),
                   or_unknown(r->commit), r->dirty ? ", with changes on top of it" : "",
                   or_unknown(r->build), r->kernel ? "kernel" : "the planner's choice, effort",
@@ -82,7 +83,7 @@ static void print_replaced(lab_page *page, const report_set *set)
     }
     page->failed |= !memory || fclose(memory) != 0;
     if (count > 0 && !page->failed)
-        lab_page_item(page, "Record%s %s: all of %s measured again later.", count == 1 ? "" : "s",
+        lab_page_item(page, "Record%s %s: all of %s measured again later.", lab_plural(count),
                       names, count == 1 ? "it was" : "them were");
     free(names);
 }
@@ -93,8 +94,8 @@ static void print_sources(lab_page *page, const report_set *set)
         const report_record *r = set->records[i];
         size_t used = rows_used(set, r);
         if (used > 0 || r->row_count == 0)
-            lab_page_item(page, "Record %s, of %s: %zu problems at commit %s; manifest %.12s.",
-                          r->path, r->time, used, or_unknown(r->commit),
+            lab_page_item(page, "Record %s, of %s: %zu problem%s at commit %s; manifest %.12s.",
+                          r->path, r->time, used, lab_plural(used), or_unknown(r->commit),
                           r->hash ? r->hash : "unknown");
     }
     print_replaced(page, set);
@@ -176,8 +177,8 @@ static void print_limits(lab_page *page, const report_set *set)
         for (size_t i = 0; i < set->row_count; i++)
             count += set->rows[i]->share > 0 && strcmp(set->rows[i]->share_of, kinds[k].from) == 0;
         if (count > 0)
-            lab_page_item(page, "of limit, in %zu of %zu problems: %s.", count, set->row_count,
-                          kinds[k].says);
+            lab_page_item(page, "of limit, in %zu of %zu problem%s: %s.", count, set->row_count,
+                          lab_plural(set->row_count), kinds[k].says);
     }
 }
 
@@ -284,7 +285,7 @@ static void print_origin(lab_page *page, const report_run *run)
     size_t count = run->records.count;
     char records[48] = "";
     if (count > 0)
-        snprintf(records, sizeof records, "%zu record%s%s", count, count == 1 ? "" : "s",
+        snprintf(records, sizeof records, "%zu record%s%s", count, lab_plural(count),
                  run->with_board ? " and " : "");
     lab_page_paragraph(
         page,

@@ -97,27 +97,24 @@ static const cli_option options[] = {
 const cli_verb cli_verb_roofline = {
     .name = "roofline",
     .summary = "measure a device's limits, and judge the cost model",
-    .operands = { "[SPEC]...", 0, CLI_ANY },
+    .operands = { "[SPEC...]", 0, CLI_ANY },
     .description =
         "Measures the limits of this device with kernels that do nothing else: matrix "
         "products, exponentials, multiply-adds, reads and copies of memory, reads of the "
-        "cache, and launches. They determine each problem's floor, the least time of any exact "
-        "kernel here, and the limiting unit. Cold: tensors come from memory; "
-        "hot: from the cache if they fit. The results are cached (HEED_CACHE) for each "
-        "device, driver and number of threads.\n"
+        "cache, and launches. They determine each problem's floor, the least time of any "
+        "exact kernel here, and the limiting unit. Cold: tensors come from memory; hot: "
+        "from the cache if they fit. The results are cached (HEED_CACHE) for each device, "
+        "driver and number of threads.\n"
         "\n"
         "With --machine the limits are those of a data sheet, and the config that heed "
         "would choose there is shown with its predicted time. With --judge the cost model "
         "is judged by Spearman's rank correlation of predicted and measured times of many "
-        "configs: 1 is the right order.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
+        "configs: 1 is the right order.",
+    .examples =
         "  heed roofline b2 h8 s512 d64 f16\n"
         "  heed roofline --machine L4 --shapes shapes/seed.txt\n"
-        "  heed roofline --judge --machine H200 --trials tests/data/trials/sweep90-h200.txt\n"
-        "\n"
-        "The exit status is 1 if the correlation is less than 0.7.",
+        "  heed roofline --judge --machine H200 --trials tests/data/trials/sweep90-h200.txt",
+    .status = "The exit status is 1 if the correlation is less than 0.7.",
     .options = options,
     .run = run_verb,
 };

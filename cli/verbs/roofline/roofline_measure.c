@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "measure/ceiling.h"
 #include "measure/ceiling_cuda.h"
 #include "measure/environment.h"
@@ -106,7 +107,7 @@ static void name_device(lab_ceilings *ceilings, const heed_context *context)
     snprintf(ceilings->device, sizeof ceilings->device, "%s", heed_context_device(context));
     if (heed_device_is_host(context))
         snprintf(ceilings->features, sizeof ceilings->features, "%s, %d thread%s", features,
-                 heed_context_threads(context), heed_context_threads(context) == 1 ? "" : "s");
+                 heed_context_threads(context), lab_plural(heed_context_threads(context)));
     else
         snprintf(ceilings->features, sizeof ceilings->features, "%s", features);
 }

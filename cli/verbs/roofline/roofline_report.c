@@ -1,9 +1,11 @@
 /*
  * roofline_report.c - ceilings and floors, as tables or JSON
  */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "report/format.h"
 #include "roofline.h"
@@ -69,13 +71,13 @@ static void age_text(double seconds, char *text, size_t size)
     static const struct {
         double seconds;
         const char *name;
-    } units[] = { { 86400, "days" }, { 3600, "hours" }, { 60, "minutes" } };
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (seconds >= 2 * units[i].seconds) {
-            snprintf(text, size, "%.0f %s ago", seconds / units[i].seconds, units[i].name);
-            return;
-        }
-    snprintf(text, size, "%.0f seconds ago", seconds);
+    } units[] = { { 86400, "day" }, { 3600, "hour" }, { 60, "minute" }, { 1, "second" } };
+    const size_t last = sizeof units / sizeof *units - 1;
+    size_t i = 0;
+    while (i < last && seconds < 2 * units[i].seconds)
+        i++;
+    const long long count = llround(seconds / units[i].seconds);
+    snprintf(text, size, "%lld %s%s ago", count, units[i].name, lab_plural(count));
 }
 
 static void add_ceiling(lab_table *table, const char *name, double value, const char *unit)

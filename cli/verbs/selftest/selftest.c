@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "cli/verbs/board/board.h"
 #include "measure/environment.h"
@@ -282,7 +283,8 @@ static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_o
     cli_exit code = json ? print_json(result, options) : print_text(result, options);
     bool whole = result->killed == result->mutants && result->accepted == result->controls;
     if (cli_interrupted()) {
-        cli_message("stopped early: %zu kernels were not tried", result->skipped);
+        cli_message("stopped early: %zu kernel%s not tried", result->skipped,
+                    lab_plural(result->skipped));
         return CLI_INTERRUPTED;
     }
     return code != CLI_OK || whole ? code : CLI_FINDING;
@@ -424,17 +426,13 @@ const cli_verb cli_verb_selftest = {
         "kill each. Controls are unusual but right, and all gates must accept them.\n"
         "\n"
         "Prints how many mutants each gate kills, and how many it alone kills. With KERNEL "
-        "only that one is tried.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed selftest\n"
-        "  heed selftest --gate fresh\n"
-        "  heed selftest half-the-logits\n"
-        "  heed selftest --device cuda\n"
-        "\n"
-        "The exit status is 0 if all mutants were killed and all controls accepted, else "
-        "1: then the gates' results are not to be trusted.",
+        "only that one is tried.",
+    .examples = "  heed selftest\n"
+                "  heed selftest --gate fresh\n"
+                "  heed selftest half-the-logits\n"
+                "  heed selftest --device cuda",
+    .status = "The exit status is 0 if all mutants were killed and all controls accepted, else "
+              "1: then the gates' results are not to be trusted.",
     .options = options,
     .run = run,
 };

@@ -93,26 +93,24 @@ const cli_verb cli_verb_suite = {
     .summary = "read tasks of other suites, write solutions for them, and judge others'",
     .operands = { "import kernelbench FOLDER | export kernelbench TASK | judge FOLDER", 1, 3 },
     .description =
-        "import reads the tasks of a checkout of KernelBench: Python follows each in a sandbox and "
-        "runs none. It lists their attention problems, the work beside these, and why heed cannot "
-        "help with other tasks. --out writes a shape file for 'heed bench --shapes'.\n"
+        "import reads the tasks of a checkout of KernelBench: Python follows each in a "
+        "sandbox and runs none. It lists their attention problems, the work beside these, "
+        "and why heed cannot help with other tasks. --out writes a shape file for 'heed "
+        "bench --shapes'.\n"
         "\n"
-        "export writes solutions for TASK, a file of the suite: the task's model with heed instead "
-        "of its attention. One carries the source of a kernel for load_inline(), the other "
-        "calls the Python package.\n"
+        "export writes solutions for TASK, a file of the suite: the task's model with heed "
+        "instead of its attention. One carries the source of a kernel for load_inline(), "
+        "the other calls the Python package.\n"
         "\n"
-        "judge runs the solutions in FOLDER in sandboxes, with heed's gates and on new tensors. It "
-        "reports solutions that are wrong, that cheat, or that are fast only by how they were "
-        "measured.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed suite import kernelbench ~/KernelBench --out kernelbench.txt\n"
-        "  heed suite export kernelbench level3/43_MinGPTCausalAttention.py\n"
-        "  heed suite judge solutions --tasks ~/KernelBench\n"
-        "\n"
-        "HEED_PYTHON is the interpreter, for judge one with PyTorch. The exit status is 1 if a "
-        "solution is bad, 4 if none can be made, 7 if a task is damaged. See docs/suites.md.",
+        "judge runs the solutions in FOLDER in sandboxes, with heed's gates and on new "
+        "tensors. It reports solutions that are wrong, that cheat, or that are fast only "
+        "by how they were measured. HEED_PYTHON is the interpreter, for judge one with "
+        "PyTorch. See docs/suites.md.",
+    .examples = "  heed suite import kernelbench ~/KernelBench --out kernelbench.txt\n"
+                "  heed suite export kernelbench level3/43_MinGPTCausalAttention.py\n"
+                "  heed suite judge solutions --tasks ~/KernelBench",
+    .status = "The exit status is 1 if a solution is bad, 4 if none can be made, 7 if a task is "
+              "damaged.",
     .options = options,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "suite.h"
 
@@ -108,7 +109,7 @@ static void say_counts(const importing *it)
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%d %s",
                                        length ? ", " : "", it->counts[kind],
                                        lab_task_kind_name((lab_task_kind)kind));
-    cli_message("%zu tasks of KernelBench %s: %s", it->suite.count,
+    cli_message("%zu task%s of KernelBench %s: %s", it->suite.count, lab_plural(it->suite.count),
                 *it->suite.version ? it->suite.version : "of an unsaid version", text);
 }
 
@@ -176,7 +177,7 @@ static cli_exit write_shapes(importing *it)
     status = lab_output_commit(&output, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
-    cli_message("%zu problems written to %s", it->problems, path);
+    cli_message("%zu problem%s written to %s", it->problems, lab_plural(it->problems), path);
     return CLI_OK;
 }
 

@@ -284,7 +284,7 @@ static const cli_option options[] = {
 const cli_verb cli_verb_sweep = {
     .name = "sweep",
     .summary = "search a space of configs",
-    .operands = { "SPACE [SPEC]...", 1, CLI_ANY },
+    .operands = { "SPACE SPEC...", 1, CLI_ANY },
     .description =
         "Searches the points of SPACE, a text file that names a kernel, its knobs with "
         "their values, and constraints; sweep90, mma, wgmma, cpu_tile and cpu_few come "
@@ -296,16 +296,12 @@ const cli_verb cli_verb_sweep = {
         "is checked on some rows. In the end the best few are timed again, longer, and go "
         "through all gates of 'heed verify'; the best of these is timed in turns with "
         "heed's plan. Every trial is put on the board (see 'heed board') before the next "
-        "one begins, and the same command resumes an interrupted sweep.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed sweep cpu_tile 'b1 h8 s512 d64 f32' --trials 20\n"
-        "  heed sweep sweep90 --shapes seed --strategy exhaustive --record trials.txt\n"
-        "  heed sweep sweep90 'b2 h8 s512 d64 f16' --static sm_90\n"
-        "\n"
-        "The exit status is 1 if no point ran, and 5 if the best one was wrong: then the "
-        "next one is shown.",
+        "one begins, and the same command resumes an interrupted sweep.",
+    .examples = "  heed sweep cpu_tile 'b1 h8 s512 d64 f32' --trials 20\n"
+                "  heed sweep sweep90 --shapes seed --strategy exhaustive --record trials.txt\n"
+                "  heed sweep sweep90 'b2 h8 s512 d64 f16' --static sm_90",
+    .status = "The exit status is 1 if no point ran, and 5 if the best one was wrong: then the "
+              "next one is shown.",
     .options = options,
     .run = run_verb,
 };

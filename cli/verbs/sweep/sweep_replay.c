@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "report/format.h"
 #include "search/replay.h"
 #include "sweep.h"
@@ -43,11 +44,11 @@ static cli_exit print_table(const sweep_run *run, const cli_args *args, const re
 {
     const lab_replay_result *first = &all->results[0];
     char text[LAB_FORMAT_SIZE];
-    cli_message("%s: %lld points, %lld of them recorded and not pruned, %lld with times on all "
+    cli_message("%s: %lld point%s, %lld of them recorded and not pruned, %lld with times on all "
                 "shapes, %lld within %.0f %% of the best, %s",
-                run->sweep.space.name, (long long)first->points, (long long)first->runnable,
-                (long long)first->working, (long long)first->good, cli_args_real(args, "within"),
-                lab_format_seconds(first->best_seconds, text));
+                run->sweep.space.name, (long long)first->points, lab_plural(first->points),
+                (long long)first->runnable, (long long)first->working, (long long)first->good,
+                cli_args_real(args, "within"), lab_format_seconds(first->best_seconds, text));
     lab_table *table = lab_table_create();
     static const char *const heads[] = { "median",      "of points", "p90", "worst",
                                          "evaluations", "missed",    "runs" };

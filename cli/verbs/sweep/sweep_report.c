@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "sweep.h"
 
@@ -220,12 +221,12 @@ static void print_reasons(const sweep_run *run)
 static void print_counts(const sweep_run *run)
 {
     const lab_search_result result = lab_search_get(run->sweep.search);
-    cli_message("%s on %s: %lld points; %lld are invalid or refused, %lld pruned, %lld "
-                "launched (%lld times in all, %lld of them known from before); %s",
+    cli_message("%s on %s: %lld point%s; %lld are invalid or refused, %lld pruned, %lld "
+                "launched (%lld time%s in all, %lld of them known from before); %s",
                 run->sweep.kernel, heed_context_device(run->sweep.context),
-                (long long)result.points, (long long)result.refused, (long long)result.pruned,
-                (long long)result.launched, (long long)result.evaluations,
-                (long long)run->sweep.reused, ends[result.end]);
+                (long long)result.points, lab_plural(result.points), (long long)result.refused,
+                (long long)result.pruned, (long long)result.launched, (long long)result.evaluations,
+                lab_plural(result.evaluations), (long long)run->sweep.reused, ends[result.end]);
 }
 
 static cli_exit report_text(const sweep_run *run, const ranking *all)

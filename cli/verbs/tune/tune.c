@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/inputs.h"
 #include "src/measure.h"
 #include "wisdom_line.h"
@@ -122,9 +123,9 @@ static void keep(tune_run *run)
             cli_warning("%s: no wisdom: %s", shape->spec, heed_message());
     }
     if (path && kept < tune->count)
-        cli_message("--wisdom: %s gets %zu of %zu problems; of the others nothing was proved, and "
+        cli_message("--wisdom: %s gets %zu of %zu problem%s; of the others nothing was proved, and "
                     "more --seconds may change that",
-                    path, kept, tune->count);
+                    path, kept, tune->count, lab_plural(tune->count));
 }
 
 static cli_exit end_run(const lab_tune *tune, cli_exit code)
@@ -250,24 +251,20 @@ const cli_verb cli_verb_tune = {
         "sweeps the spaces of all kernels that support the problem, and evolves the best "
         "config. The winner is timed in turns with the champion and replaces it if it is "
         "FASTER by 3 %, with 99 % confidence for all problems together, again on fresh "
-        "samples, and passes all gates of 'heed verify'. Without a problem it takes the list seed. "
-        "If nothing is faster, heed says so.\n"
+        "samples, and passes all gates of 'heed verify'. Without a problem it takes the "
+        "list seed. If nothing is faster, heed says so.\n"
         "\n"
-        "The whole run takes --seconds and the rest of the last step. It names the steps that it "
-        "had no time for. A user's source that leads the board is challenged as "
+        "The whole run takes --seconds and the rest of the last step. It names the steps "
+        "that it had no time for. A user's source that leads the board is challenged as "
         "well, in a sandbox.\n"
         "\n"
         "Every trial is put on the board before the next one begins, so the same command "
         "resumes after an interruption. --wisdom saves the best proven kernel of each "
-        "problem for planning.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed tune --seconds 600 --wisdom heed.wisdom 'b1 h8 s512 d64 f32'\n"
-        "  heed tune --shapes rivals --device cuda --peers torch-flash,torch-cudnn --cold\n"
-        "\n"
-        "The exit status is 0 with or without an improvement, and 5 if a kernel computes a "
-        "wrong result.",
+        "problem for planning.",
+    .examples = "  heed tune --seconds 600 --wisdom heed.wisdom 'b1 h8 s512 d64 f32'\n"
+                "  heed tune --shapes rivals --device cuda --peers torch-flash,torch-cudnn --cold",
+    .status = "The exit status is 0 with or without an improvement, and 5 if a kernel computes a "
+              "wrong result.",
     .options = options,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/figures.h"
 #include "report/format.h"
 #include "report/wrap.h"
@@ -153,7 +154,7 @@ static void write_spaces(FILE *stream, const lab_tune_shape *shape)
         fprintf(stream, "nothing");
     fprintf(stream, " tried");
     if (bred > 0) {
-        fprintf(stream, ", %lld kernels bred from the best", (long long)bred);
+        fprintf(stream, ", %lld kernel%s bred from the best", (long long)bred, lab_plural(bred));
         write_insight(stream, shape);
     }
 }
@@ -247,9 +248,10 @@ static void print_sum(const lab_tune *tune)
     else
         lab_wrap_format(
             stdout, 0,
-            "%zu of %zu problems have a new champion on %s, %.3fx as fast in the geometric "
+            "new champions on %s for %zu of %zu problem%s, %.3fx as fast in the geometric "
             "mean; the others keep what they had",
-            won, tune->count, heed_context_device(tune->bench.context), exp(sum / (double)won));
+            heed_context_device(tune->bench.context), won, tune->count, lab_plural(tune->count),
+            exp(sum / (double)won));
 }
 
 static cli_exit print_text(const lab_tune *tune)

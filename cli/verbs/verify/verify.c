@@ -276,16 +276,12 @@ const cli_verb cli_verb_verify = {
         "\n"
         "A failure names the gate and prints the command that repeats it. A skipped case "
         "is one that the kernel does not support, or for which there are no values of that "
-        "kind.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed verify 'b2 h4/2 s100/130 d64 f16 causal=br'\n"
-        "  heed verify --source mine.c 'b1 h8 s512 d64 f32 causal'\n"
-        "  heed verify --shapes shapes/edge.txt --cpu avx2 --inputs normal\n"
-        "\n"
-        "The exit status is 5 if a gate fails, and 4 if a source does not compile or "
-        "refuses a problem.",
+        "kind.",
+    .examples = "  heed verify 'b2 h4/2 s100/130 d64 f16 causal=br'\n"
+                "  heed verify --source mine.c 'b1 h8 s512 d64 f32 causal'\n"
+                "  heed verify --shapes shapes/edge.txt --cpu avx2 --inputs normal",
+    .status = "The exit status is 5 if a gate fails, and 4 if a source does not compile or "
+              "refuses a problem.",
     .options = options,
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/base/rows.h"
 #include "report/wrap.h"
 #include "verify.h"
@@ -221,7 +222,7 @@ static cli_exit print_text(const verify_job *job)
         stdout, 4,
         "%s: %zu problem%s, seed %llu; %.3g %% of the rows were compared with the float64 "
         "reference",
-        job->contenders.name, job->problems, job->problems == 1 ? "" : "s",
+        job->contenders.name, job->problems, lab_plural(job->problems),
         (unsigned long long)job->options.seed, share);
     if (job->half_problems)
         printf("%zu with acc=f16, by the error budget of half-precision accumulation\n",

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/tensor/convert.h"
 #include "lab/verify/reference/reference.h"
 
@@ -176,8 +177,8 @@ void lab_note_left_out(lab_verdict *verdict, const lab_expect *expect)
     size_t length = strlen(verdict->reason);
     if (expect->left_out > 0)
         snprintf(verdict->reason + length, sizeof verdict->reason - length,
-                 "; %lld of %lld rows left out: an expression is in doubt there",
-                 (long long)expect->left_out, (long long)expect->count);
+                 "; %lld of %lld row%s left out: an expression is in doubt there",
+                 (long long)expect->left_out, (long long)expect->count, lab_plural(expect->count));
 }
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/plural.h"
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/verify/gates/gates.h"
@@ -48,7 +49,8 @@ void lab_gate_finite(const lab_check *check, lab_verdict *verdict)
 {
     if (lab_judge_classes(check, &check->runs[0], verdict) &&
         lab_judge_classes(check, &check->runs[1], verdict))
-        lab_verdict_pass(verdict, -1, "on %lld rows", (long long)check->expect->count);
+        lab_verdict_pass(verdict, -1, "on %lld row%s", (long long)check->expect->count,
+                         lab_plural(check->expect->count));
 }
 
 void lab_gate_error(const lab_check *check, lab_verdict *verdict)
@@ -124,7 +126,7 @@ void lab_gate_exact(const lab_check *check, lab_verdict *verdict)
         }
     }
     if (judged)
-        lab_verdict_pass(verdict, -1, "on %lld rows", (long long)judged);
+        lab_verdict_pass(verdict, -1, "on %lld row%s", (long long)judged, lab_plural(judged));
     else
         lab_verdict_skip(verdict, "no row of these inputs has an answer without rounding");
 }

@@ -7,6 +7,7 @@
  * LSE, as a benchmark does. If the problem has operands, the calls are made once more with other
  * values of all of them.
  */
+#include "base/plural.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/operands.h"
 #include "lab/verify/sample.h"
@@ -185,8 +186,8 @@ static void prepare_and_call(const lab_check *check, lab_sample *sample, lab_ver
         lab_verdict_skip_status(verdict, status);
     else if (call_again(check, sample, &at, verdict) &&
              (!renew_operands(check, sample, &at) || call_renewed(check, &at, verdict)))
-        lab_verdict_pass(verdict, at.worst, "%d calls at most %.2f of what is allowed", at.calls,
-                         at.worst);
+        lab_verdict_pass(verdict, at.worst, "%d call%s at most %.2f of what is allowed", at.calls,
+                         lab_plural(at.calls), at.worst);
     for (int i = 0; i < at.count; i++)
         lab_stage_destroy(&at.stage[i]);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "lab/verify/gates/gates.h"
 #include "lab/verify/reference/reference.h"
 
@@ -78,7 +79,8 @@ void lab_gate_written(const lab_check *check, lab_verdict *verdict)
             return;
         }
     }
-    lab_verdict_pass(verdict, -1, "all %lld rows", (long long)lab_rows(problem));
+    lab_verdict_pass(verdict, -1, "all %lld row%s", (long long)lab_rows(problem),
+                     lab_plural(lab_rows(problem)));
 }
 
 /* Runs the kernel once more, as @how says; false, with a verdict, if it did not run. */

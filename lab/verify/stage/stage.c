@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/append.h"
@@ -523,9 +524,11 @@ static bool block_spoiled(const lab_block *block, const char *name, char *text, 
         long long byte = block->region.room + place - block->region.data;
         long long bytes = (long long)block->region.size;
         if (byte < 0)
-            snprintf(text, size, "%s: written %lld bytes before its start", name, -byte);
+            snprintf(text, size, "%s: written %lld byte%s before its start", name, -byte,
+                     lab_plural(-byte));
         else if (byte >= bytes)
-            snprintf(text, size, "%s: written %lld bytes past its end", name, byte - bytes);
+            snprintf(text, size, "%s: written %lld byte%s past its end", name, byte - bytes,
+                     lab_plural(byte - bytes));
         else
             snprintf(text, size, "%s: a gap was written to at byte %lld", name, byte);
         return true;

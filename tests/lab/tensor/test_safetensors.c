@@ -149,6 +149,8 @@ static const struct bad_header {
     { "{\"__metadata__\":{\"k\":1}}", "'k' is not a string" },
     { "{}", "the arrays end at 0" },
     { "{", "header, byte" },
+    { "{\"a\\u0000\":1}", "a name has the character \\u0000" },
+    { "{\"__metadata__\":{\"a\":\"\\u0000\"}}", "a string has the character \\u0000" },
     { "[]", "not a .safetensors file" },
     { " {}", "not a .safetensors file" },
     { "", "not a .safetensors file" },
