@@ -187,6 +187,25 @@ static void test_threads(void **state)
     lab_sandbox_destroy(&sandbox);
 }
 
+/* A superuser's privileges would open them, whatever Landlock says. */
+static void test_processes(void **state)
+{
+    static const char *const names[] = { "environ", "maps", "mem", "auxv" };
+    const lab_access access = { .path = "/" };
+    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    char path[64];
+
+    if (sandbox.protections.landlock == 0)
+        skip();
+    sandbox.protections.seccomp = false;
+    assert_true(lab_sandbox_create(&sandbox, &access, 1));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "/proc/%d/%s", (int)getpid(), names[i]);
+        expect_errno(&sandbox, read_a_file, path, EACCES);
+    }
+    lab_sandbox_destroy(&sandbox);
+}
+
 static void test_network(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
@@ -335,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_landlock, scratch_open, scratch_close),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_processes),
         cmocka_unit_test(test_network),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_judgements),
