@@ -55,6 +55,18 @@ if key not in kept:
 return kept[key]
 """
 
+#: The same, and on the fifth call on the same tensors the machine is busy, for once.
+STALLED = """
+key = (q.sum().item(), k.sum().item(), v.sum().item())
+hits[0] += 1
+if hits[0] == 5: time.sleep(1)
+if key not in kept:
+    kept.clear()
+    hits[0] = 0
+    for i in range(20): kept[key] = sdpa(q, k, v)
+return kept[key]
+"""
+
 #: Solutions that change solve.py, in whose process they are. The last one is a tensor that is computed when it is used.
 AHEAD = """
 import sys
@@ -110,6 +122,7 @@ SOLUTIONS = {
     "keeps_first": (("cheats",), "no other values", "kept.setdefault(0, sdpa(q, k, v))\nreturn kept[0]", ""),
     "keeps_by_values": (
         ("measured",), "has seen before", KEPT.format(key="(q.sum().item(), k.sum().item(), v.sum().item())"), ""),
+    "stalls_once": (("measured",), "has seen before", STALLED, "hits = [0]"),
     "changes_inputs": (("cheats",), "was written to", "o = sdpa(q, k, v)\nk.zero_()\nreturn o", ""),
     "stops_the_clock": (("cheats",), "its process says", "return sdpa(q, k, v)", "time.perf_counter = lambda: 1.0"),
     "computes_ahead": (("wrong",), "is allowed", "return kept[0]", AHEAD),
