@@ -41,7 +41,7 @@ typedef struct lab_evolve {
     int64_t start_ns;         /* when it was begun here */
     int64_t deadline_ns;      /* nothing begins later, and verifications are stopped; 0: none */
     int64_t bred_ns;          /* no kernel is tried later: the rest is for the gates; 0: none */
-    char left_out[160];       /* the work that there was no time for */
+    char left_out[160];       /* work that the time did not reach, in words */
     lab_progress progress;
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */

@@ -79,7 +79,7 @@ def do_load(self, load=box.do_load):
     say("loaded")
 box.do_load = do_load
 """
-#: K and V are kept as they are when they are loaded: what is computed of them then is wrong, as it is of Q.
+#: K and V are kept as they are when they are loaded. All that is computed of them then is wrong, as it is of Q.
 KEYS_AHEAD = """
 import sys
 box = sys.modules["__main__"].Box

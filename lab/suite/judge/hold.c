@@ -48,8 +48,8 @@ void lab_hold_environment_make(const char *folder, lab_hold_environment *all)
     add_variable(all, "PYTHONDONTWRITEBYTECODE", "1");
 }
 
-/* Adds the GPUs in /dev, and where they are below Windows. Disks, and memory with a name
- * (/dev/shm), which would outlive the solution, are none. */
+/* Adds the GPUs in /dev, also below Windows. Disks, and memory with a name
+ * (/dev/shm), which would outlive the solution, stay out of reach. */
 static size_t add_devices(lab_access *access, char names[DEVICES_MAX][DEVICE_SIZE])
 {
     size_t count = 0;

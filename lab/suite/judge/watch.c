@@ -1,5 +1,5 @@
 /*
- * watch.c - what a solution's processes take of the machine, and when that is too much
+ * watch.c - limits on all that the processes of a solution take of the machine
  */
 #include "lab/suite/judge/watch.h"
 

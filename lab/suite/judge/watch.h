@@ -1,5 +1,5 @@
 /*
- * watch.h - what a solution's processes take of the machine, and when that is too much
+ * watch.h - limits on all that the processes of a solution take of the machine
  *
  * Limits on one process do not do: CUDA reserves more addresses than there are, and a solution may
  * have processes and files without number. So all of them are counted, again and again.

@@ -55,7 +55,7 @@ typedef struct scene {
     char asked[32][HEED_NAME_SIZE]; /* kernels */
     size_t count;
     bool mute;        /* the gates have no answer at all */
-    bool slow;        /* they take the time that there is */
+    bool slow;        /* they use up all the time */
     int64_t until_ns; /* of the last question */
     char said[4096];
 } scene;

@@ -1,5 +1,5 @@
 /*
- * test_watch.c - what a group of processes takes, and which limit it broke
+ * test_watch.c - the limits on a group of processes: memory, files, and the rest that must be left
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static void test_files(void **state)
     expect(&watch, getpid(), LAB_TRIAL_FILE, "made more files than the 1 that are allowed");
 }
 
-/* What no process has, such as files without a name, is seen by what is left. */
+/* Memory of no process, such as files without a name, is seen by the rest that is left. */
 static void test_machine(void **state)
 {
     lab_watch watch = begin(state);
