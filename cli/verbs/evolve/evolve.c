@@ -300,7 +300,7 @@ const cli_verb cli_verb_evolve = {
         "\n"
         "--seconds is for all of it but the trial of the gates ahead of it: a sixth for what heed "
         "plans, half for breeding, and a third for the gates and comparisons of the champion. "
-        "What there was no time for is named.\n"
+        "Work left out for lack of time is named.\n"
         "\n"
         "The exit status is 1 if no kernel ran, 5 if the champion does not pass all gates, 6 if "
         "there was no time for them, and 3 if they have no answer for another reason.",
