@@ -40,9 +40,10 @@ typedef struct __attribute__((packed)) path_attributes {
 #define READ_FILE (UINT64_C(1) << 2)
 #define READ_FOLDER (UINT64_C(1) << 3)
 #define TRUNCATE (UINT64_C(1) << 14)
-#define OF_FILES (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE)
+#define CONTROL (UINT64_C(1) << 15) /* ioctl on devices */
+#define OF_FILES (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | CONTROL)
 #define TO_READ (EXECUTE | READ_FILE | READ_FOLDER)
-#define NOT_TO_WRITE (EXECUTE | UINT64_C(1) << 15) /* and no ioctl on devices */
+#define NOT_TO_WRITE (EXECUTE | CONTROL)
 
 static uint64_t file_rights(int version)
 {
