@@ -2,13 +2,16 @@
 
     solve.py SOLUTION CONFIG     CONFIG is JSON: sizes, type, mask, device, and the arguments of ModelNew
 
-Descriptor 3 is a file with Q, K, V and SIGNS signs, which cannot be written to; 4 is one for O, LSE, and Q, K and V as
-the solution left them. All are dense, [batch, heads, sequence, dim]. Requests and answers:
+Descriptor 3 is a file with Q, K, V and SIGNS signs of each, which cannot be written to; 4 is one for O, LSE, and Q, K
+and V as the solution left them. All are dense, [batch, heads, sequence, dim]. Requests and answers:
 
-    (started)    ready                       the solution is loaded
-    load         loaded                      the values are where the solution finds them, but for the signs of Q
-    compute      done SUM                    Q got its signs, which are in the file only now; one call; SUM is that of the
-                                             bits of O
+    (started)    begun                       PyTorch is there, and the solution is not loaded yet
+    sign         signed                      signs were given to tensors of the same sizes: heed wants to know how long
+                                             that takes
+    open         ready                       the solution is loaded
+    load         loaded                      the values are where the solution finds them, but for their signs
+    compute      done SUM                    they got their signs, which are in the file only now; one call; SUM is that of
+                                             the bits of O
     fetch        fetched                     O is in the file
     bring        brought                     so are LSE and the inputs
     repeat N     repeated NANOSECONDS        the mean of N calls on the same tensors, timed in here as the suite does
@@ -27,7 +30,7 @@ import traceback
 CONFIG = json.loads(sys.argv[2])
 ANSWERS = os.dup(1)
 WORDS_MAX = 200
-SIGNS = 1024
+SIGNS = 1021
 
 
 def answer(*words):
@@ -57,7 +60,6 @@ class Box:
             self.be_model()
         else:
             self.be_attention()
-        self.model = self.load()
 
     def be_model(self):
         """Any model: inputs are float32, outputs float64 in the files, whatever it computes in."""
@@ -79,7 +81,7 @@ class Box:
         self.made = memoryview(mmap.mmap(4, self.count(self.o_shape) * size + b * h * s * 4 + sum(sizes)))
 
     def map_inputs(self, size):
-        self.given = memoryview(mmap.mmap(3, size + SIGNS, prot=mmap.PROT_READ))
+        self.given = memoryview(mmap.mmap(3, size + len(self.shapes) * SIGNS, prot=mmap.PROT_READ))
         self.signs = self.given[size:]
 
     @staticmethod
@@ -114,6 +116,18 @@ class Box:
         if CONFIG["device"] != "cpu":
             self.torch.cuda.synchronize()
 
+    def do_sign(self):
+        if not self.values:
+            self.values = [self.torch.ones(shape, device=CONFIG["device"], dtype=self.kind) for shape in self.shapes]
+        self.sign_all(self.values)
+        self.wait()
+        answer("signed")
+
+    def do_open(self):
+        self.values = []
+        self.model = self.load()
+        answer("ready")
+
     def do_load(self):
         torch, at, self.values = self.torch, 0, []
         for shape in self.shapes:
@@ -125,12 +139,13 @@ class Box:
         self.wait()
         answer("loaded")
 
-    def sign(self, x):
-        """Gives @x its signs, in place."""
-        flat, whole = x.view(-1), x.numel() // SIGNS * SIGNS
-        signs = self.torch.frombuffer(bytearray(self.signs), dtype=self.torch.int8).to(x.device, x.dtype)
-        flat[:whole].view(-1, SIGNS).mul_(signs)
-        flat[whole:].mul_(signs[: x.numel() - whole])
+    def sign_all(self, tensors):
+        """Gives inputs, from the first on, their signs, in place."""
+        signs = self.torch.frombuffer(bytearray(self.signs), dtype=self.torch.int8)
+        for x, own in zip(tensors, signs.to(tensors[0].device, tensors[0].dtype).view(-1, SIGNS)):
+            flat, whole = x.view(-1), x.numel() // SIGNS * SIGNS
+            flat[:whole].view(-1, SIGNS).mul_(own)
+            flat[whole:].mul_(own[: x.numel() - whole])
 
     def call(self):
         with self.torch.no_grad():
@@ -138,7 +153,7 @@ class Box:
 
     def do_compute(self):
         torch = self.torch
-        self.sign(self.values[0])
+        self.sign_all(self.values)
         o = self.call()
         if not torch.is_tensor(o) or tuple(o.shape) != self.o_shape:
             made = tuple(o.shape) if torch.is_tensor(o) else type(o).__name__
@@ -170,7 +185,7 @@ class Box:
         """Of the values as they were given, by torch: the suite asks for none, so it is not the solution's."""
         torch, made = self.torch, []
         q, k = self.fresh(0), self.fresh(1)
-        self.sign(q)
+        self.sign_all([q, k])
         k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
         for i in range(q.shape[0]):
             w = (q[i].double() @ k[i].double().transpose(-2, -1)) * CONFIG["scale"]
@@ -223,15 +238,15 @@ def main():
         return
     try:
         box = Box()
-    except BaseException as error:  # a solution may raise anything
-        answer("failed", words_of(error))
+    except Exception as error:
+        answer("absent", words_of(error))
         return
-    answer("ready")
+    answer("begun")
     for line in sys.stdin:
         words = line.split()
         try:
             getattr(box, "do_" + words[0])(*words[1:])
-        except BaseException as error:
+        except BaseException as error:  # a solution may raise anything
             answer("failed", words_of(error))
 
 

@@ -118,7 +118,9 @@ static lab_proven prove(void *data, const char *kernel, const char *const *specs
                         int64_t until_ns, char why[LAB_PROVER_WHY])
 {
     int code = verify(data, kernel, specs, count, until_ns);
-    if (code == CLI_VERIFY_FAILED || code == CLI_FINDING)
+    if (code == CLI_TIMEOUT)
+        snprintf(why, LAB_PROVER_WHY, "was not verified: the time was over");
+    else if (code == CLI_VERIFY_FAILED || code == CLI_FINDING)
         snprintf(why, LAB_PROVER_WHY, "does not pass 'heed verify'");
     else
         snprintf(why, LAB_PROVER_WHY, "could not be verified: 'heed verify' returned %d", code);

@@ -15,14 +15,41 @@
 #define CONFIRMED_ATTEMPT 15
 #define PLAN_ATTEMPT 40
 
+/* Shares of the time: at most this for the gates of what heed plans, and breeding ends there. No
+ * champion is ranked that did not pass the gates. */
+#define PLAN_SHARE (1.0 / 6)
+#define BRED_SHARE (2.0 / 3)
+
 /* ---- Plans of heed ---- */
 
 void lab_evolve_begin(lab_evolve *run)
 {
-    run->gates = (lab_sweep_gates){ .sweep = &run->sweep, .prover = run->prover };
+    const int64_t budget = (int64_t)(run->seconds * 1e9);
     run->start_ns = heed_clock_ns();
-    run->deadline_ns = run->seconds > 0 ? heed_clock_ns() + (int64_t)(run->seconds * 1e9) : 0;
+    run->deadline_ns = budget > 0 ? run->start_ns + budget : 0;
+    run->bred_ns = budget > 0 ? run->start_ns + (int64_t)(BRED_SHARE * (double)budget) : 0;
+    run->gates = (lab_sweep_gates){ .sweep = &run->sweep,
+                                    .prover = run->prover,
+                                    .until_ns = run->deadline_ns };
     lab_sweep_find_usual(&run->sweep);
+}
+
+bool lab_evolve_has_time(lab_evolve *run, const char *work)
+{
+    const size_t length = strlen(run->left_out);
+    if (run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns)
+        return true;
+    snprintf(run->left_out + length, sizeof run->left_out - length, "%s%s", length ? ", " : "",
+             work);
+    return false;
+}
+
+void lab_evolve_tell_time(const lab_evolve *run)
+{
+    char advice[LAB_ADVICE_SIZE];
+    if (*run->left_out)
+        lab_say(run->sweep.sink, LAB_WARNING, "the %g s were over, and there was no time for: %s%s",
+                run->seconds, run->left_out, lab_advise(run->sweep.sink, LAB_ADVICE_TIME, advice));
 }
 
 static heed_status rank_plan(lab_evolve *run, size_t number)
@@ -37,17 +64,17 @@ static heed_status rank_plan(lab_evolve *run, size_t number)
 heed_status lab_evolve_rank_plans(lab_evolve *run)
 {
     const lab_sink *sink = run->sweep.sink;
-    int64_t start = heed_clock_ns();
     size_t count = run->sweep.problems.count;
     heed_status status = HEED_OK;
     lab_progress progress = lab_progress_start(sink, "heed's plans", count);
+    if (run->deadline_ns)
+        run->gates.until_ns = run->start_ns + (int64_t)(PLAN_SHARE * run->seconds * 1e9);
     for (size_t i = 0; i < count && status == HEED_OK && !lab_interrupted(sink); i++) {
         lab_progress_step(&progress, i, run->sweep.shapes[i].spec);
         status = rank_plan(run, i);
     }
     lab_progress_end(&progress);
-    if (run->deadline_ns)
-        run->deadline_ns += heed_clock_ns() - start;
+    run->gates.until_ns = run->deadline_ns;
     return lab_interrupted(sink) ? HEED_ERR_SYSTEM : status;
 }
 
@@ -177,14 +204,14 @@ static heed_status breed(lab_evolve *run)
     lab_sweep *sweep = &run->sweep;
     lab_error error;
     const lab_evaluator evaluator = lab_sweep_evaluator(sweep);
-    int64_t budget = run->deadline_ns - heed_clock_ns();
+    int64_t budget = run->bred_ns - heed_clock_ns();
     const lab_search_options options = { .strategy = "evolution",
                                          .evolution = run->bred.evolution,
                                          .seed = run->session.seed,
                                          .trials = run->trials,
-                                         .budget_ns = run->deadline_ns == 0 ? 0
-                                                      : budget > 0          ? budget
-                                                                            : 1,
+                                         .budget_ns = run->bred_ns == 0 ? 0
+                                                      : budget > 0      ? budget
+                                                                        : 1,
                                          .finalists = -1,
                                          .interrupted = sweep->sink ? sweep->sink->interrupted
                                                                     : NULL };
@@ -199,17 +226,23 @@ static heed_status breed(lab_evolve *run)
 
 /* ---- The champion ---- */
 
-/* The best of each island, and the champion last, through all gates: none of them may be called
- * good without that. */
+/* The champion, and the best of each island, through all gates: none of them may be called good
+ * without that. */
 static heed_status verify_best(lab_evolve *run, int64_t champion)
 {
-    heed_status status = HEED_OK;
+    lab_proven other;
+    heed_status status = lab_sweep_prove(&run->gates, champion, &run->proven);
+    if (run->proven != LAB_PROVEN && run->proven != LAB_REFUTED)
+        lab_evolve_has_time(run, "the gates of the champion");
     for (int i = 0; i < LAB_SWEEP_ISLANDS && status == HEED_OK; i++) {
         const lab_individual *one = lab_evolution_member(run->bred.evolution, i, 0);
-        if (one)
-            status = lab_sweep_prove(&run->gates, one->point, &run->proven);
+        if (!one || one->point == champion)
+            continue;
+        if (!lab_evolve_has_time(run, "the gates of others"))
+            break;
+        status = lab_sweep_prove(&run->gates, one->point, &other);
     }
-    return status == HEED_OK ? lab_sweep_prove(&run->gates, champion, &run->proven) : status;
+    return status;
 }
 
 /* A config that was the first and is the last has no times on fresh samples yet. Those of one that
@@ -264,9 +297,10 @@ static heed_status judge(lab_evolve *run)
         return status;
     if (lab_evolve_is_open(run))
         tell_open(run, champion);
-    if (!run->no_compare)
+    if (!run->no_compare && lab_evolve_has_time(run, "a comparison with heed's plan"))
         status = lab_sweep_compare(&run->gates, champion->point, run->session.seed);
-    if (status != HEED_OK || run->proven != LAB_PROVEN)
+    if (status != HEED_OK || run->proven != LAB_PROVEN ||
+        !lab_evolve_has_time(run, "the leaders of the board"))
         return status;
     status = run->ranked ? HEED_OK : confirm(run, champion);
     if (status == HEED_OK)
@@ -280,7 +314,10 @@ heed_status lab_evolve_configs(lab_evolve *run)
     heed_status status = ranked ? lab_evolve_rank_plans(run) : HEED_OK;
     if (status == HEED_OK)
         status = breed(run);
-    return status == HEED_OK ? judge(run) : status;
+    if (status == HEED_OK)
+        status = judge(run);
+    lab_evolve_tell_time(run);
+    return status;
 }
 
 void lab_evolve_free(lab_evolve *run)

@@ -31,15 +31,17 @@ typedef struct lab_evolve {
     const char *device;    /* as it was asked for */
     lab_insight_mode insights;
     double duel;    /* seconds of each comparison of a challenger */
-    double seconds; /* of evolving; 0: any */
+    double seconds; /* of all of it; 0: any */
     int64_t trials; /* launches at most */
     bool no_verify, no_compare;
 
     /* The result. */
     lab_sweep_gates gates;
     lab_sweep_evolution bred; /* of configs */
-    int64_t deadline_ns;      /* 0: none */
     int64_t start_ns;         /* when it was begun here */
+    int64_t deadline_ns;      /* nothing begins later, and verifications are stopped; 0: none */
+    int64_t bred_ns;          /* no kernel is tried later: the rest is for the gates; 0: none */
+    char left_out[160];       /* work that the time did not reach, in words */
     lab_progress progress;
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */
@@ -49,7 +51,11 @@ typedef struct lab_evolve {
     char last[128];     /* the outcome of the newest challenge */
 } lab_evolve;
 
-/* lab_evolve_begin() finds what heed plans for the problems; the seconds run from now on. */
+/* lab_evolve_begin() finds what heed plans for the problems; the seconds run from now on.
+ * lab_evolve_has_time() returns whether @work may begin; else it is noted as left out, for
+ * lab_evolve_tell_time(), which says so in the end. */
+bool lab_evolve_has_time(lab_evolve *run, const char *work);
+void lab_evolve_tell_time(const lab_evolve *run);
 void lab_evolve_begin(lab_evolve *run);
 
 /* lab_evolve_configs_begin() begins a run of configs on the board, or goes on with one unless it is
@@ -67,7 +73,7 @@ void lab_evolve_free(lab_evolve *run);
 heed_status lab_evolve_begin_session(lab_evolve *run, const char *what, bool afresh);
 
 /* lab_evolve_rank_plans() times what heed plans for each problem, and ranks it if it passes all
- * gates, before anything that could lead in its place is tried. The seconds begin after it. */
+ * gates, before anything that could lead in its place is tried; in a sixth of the seconds. */
 heed_status lab_evolve_rank_plans(lab_evolve *run);
 
 /* A kernel that challenges others. */

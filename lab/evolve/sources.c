@@ -136,7 +136,7 @@ static heed_status breed(lab_sources *all)
         status = lab_sources_measure(all);
     while (status == HEED_OK && more && all->has_champion && !lab_interrupted(sink) &&
            (int64_t)all->count - 1 < run->trials &&
-           (run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns)) {
+           (run->bred_ns == 0 || heed_clock_ns() < run->bred_ns)) {
         status = next(all, &useless, &more);
         if (status == HEED_OK)
             status = lab_sources_measure(all);
@@ -173,7 +173,8 @@ static heed_status meet_others(lab_sources *all)
 {
     const lab_sink *sink = all->run->sweep.sink;
     heed_status status = HEED_OK;
-    while (status == HEED_OK && all->has_champion && !lab_interrupted(sink)) {
+    while (status == HEED_OK && all->has_champion && !lab_interrupted(sink) &&
+           lab_evolve_has_time(all->run, "a comparison with heed's plan and the leaders")) {
         status = lab_sources_meet_plan(all);
         if (status == HEED_OK && is_contender(all) && !lab_interrupted(sink))
             status = lab_sources_lead(all);
@@ -193,5 +194,6 @@ heed_status lab_sources_run(lab_sources *all)
         status = breed(all);
     if (status == HEED_OK)
         status = meet_others(all);
+    lab_evolve_tell_time(all->run);
     return lab_interrupted(sink) ? HEED_ERR_SYSTEM : status;
 }

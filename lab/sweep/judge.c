@@ -56,8 +56,8 @@ static lab_proven ask(lab_sweep_gates *gates, const char *name)
     char why[LAB_PROVER_WHY] = "";
     for (size_t i = 0; i < run->problems.count; i++)
         specs[i] = run->shapes[i].spec;
-    lab_proven proven = gates->prover.prove(gates->prover.data, name, specs, run->problems.count, 0,
-                                            why);
+    lab_proven proven = gates->prover.prove(gates->prover.data, name, specs, run->problems.count,
+                                            gates->until_ns, why);
     if (proven != LAB_PROVEN && !lab_interrupted(run->sink))
         lab_say(run->sink, proven == LAB_REFUTED ? LAB_COMPLAINT : LAB_WARNING, "%s %s", name, why);
     return proven;
@@ -87,8 +87,8 @@ static bool plan_passes(const lab_sweep_gates *gates, size_t number)
     const lab_sweep_shape *shape = &run->shapes[number];
     const char *spec = shape->spec;
     char why[LAB_PROVER_WHY] = "";
-    bool passes = gates->prover.prove(gates->prover.data, shape->usual, &spec, 1, 0, why) ==
-                  LAB_PROVEN;
+    bool passes = gates->prover.prove(gates->prover.data, shape->usual, &spec, 1, gates->until_ns,
+                                      why) == LAB_PROVEN;
     if (!passes && !lab_interrupted(run->sink))
         lab_say(run->sink, LAB_WARNING, "%s: %s, which heed plans, is not ranked: it %s", spec,
                 shape->usual, why);

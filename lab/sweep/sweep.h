@@ -182,12 +182,12 @@ heed_status lab_sweep_add(lab_sweep *run, lab_record_trial *trial, int64_t *id);
 /* lab_sweep_name_point() names the kernel of a point. */
 void lab_sweep_name_point(const lab_sweep *run, int64_t point, lab_session_name *name);
 
-/* The verdicts of the gates on kernels, on the problems of a sweep. Set sweep and prover; free the
- * items.
- */
+/* The verdicts of the gates on kernels, on the problems of a sweep. Set sweep, prover and until_ns;
+ * free the items. */
 typedef struct lab_sweep_gates {
     lab_sweep *sweep;
     lab_prover prover;
+    int64_t until_ns; /* of heed_clock_ns(): a verification is stopped then; 0: never */
     struct lab_sweep_proof {
         int64_t point;
         lab_proven proven;

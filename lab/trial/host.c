@@ -184,9 +184,23 @@ static bool hear(lab_host *host, const struct pollfd fds[2], lab_trial_outcome *
     return true;
 }
 
+/* Asks whether it may go on, if that was asked long enough ago. */
+static bool keep_watch(lab_host *host, int64_t *looked, lab_trial_outcome *outcome)
+{
+    if (!host->watch || heed_clock_ns() - *looked < LOOK_MS * INT64_C(1000000))
+        return true;
+    bool fine = host->watch(host->watched, host->process.pid, outcome);
+    *looked = heed_clock_ns();
+    if (!fine)
+        lab_host_end(host);
+    return fine;
+}
+
 /* Waits for a line. */
 static bool await_line(lab_host *host, int64_t deadline, lab_trial_outcome *outcome)
 {
+    int64_t looked = heed_clock_ns();
+
     while (!memchr(host->words.text, '\n', host->words.length)) {
         struct pollfd fds[2] = { { .fd = host->process.out, .events = POLLIN },
                                  { .fd = host->process.err, .events = POLLIN } };
@@ -195,6 +209,8 @@ static bool await_line(lab_host *host, int64_t deadline, lab_trial_outcome *outc
             return give_up(host, outcome, LAB_TRIAL_HUNG, NULL);
         if (host->interrupted && host->interrupted())
             return give_up(host, outcome, LAB_TRIAL_INTERRUPTED, NULL);
+        if (!keep_watch(host, &looked, outcome))
+            return false;
         if (poll(fds, 2, left_ms < LOOK_MS ? (int)left_ms + 1 : LOOK_MS) > 0 &&
             !hear(host, fds, outcome))
             return false;

@@ -8,6 +8,9 @@
 #include "lab/trial/compile/compile.h"
 #include "lab/trial/process.h"
 
+/* Whether the process @pid may go on; if not, @outcome says why. */
+typedef bool (*lab_host_watch)(const void *data, pid_t pid, lab_trial_outcome *outcome);
+
 typedef struct lab_host {
     lab_process process; /* pid 0: there is none */
     bool frozen;
@@ -18,6 +21,8 @@ typedef struct lab_host {
     char line[LAB_WIRE_LINE];
     char stderr_text[512];
     bool (*interrupted)(void);
+    lab_host_watch watch; /* NULL: none; asked every 0.1 s while an answer is awaited ... */
+    const void *watched;  /* ... with this */
 } lab_host;
 
 /* The parts of a host. */

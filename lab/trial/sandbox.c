@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,9 +40,10 @@ typedef struct __attribute__((packed)) path_attributes {
 #define READ_FILE (UINT64_C(1) << 2)
 #define READ_FOLDER (UINT64_C(1) << 3)
 #define TRUNCATE (UINT64_C(1) << 14)
-#define OF_FILES (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE)
+#define CONTROL (UINT64_C(1) << 15) /* ioctl on devices */
+#define OF_FILES (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | CONTROL)
 #define TO_READ (EXECUTE | READ_FILE | READ_FOLDER)
-#define NOT_TO_WRITE (EXECUTE | UINT64_C(1) << 15) /* and no ioctl on devices */
+#define NOT_TO_WRITE (EXECUTE | CONTROL)
 
 static uint64_t file_rights(int version)
 {
@@ -169,6 +171,28 @@ static bool limit_resources(const lab_resources *resources)
            limit(RLIMIT_NOFILE, resources->files);
 }
 
+/* Of what a superuser may do, a process in a sandbox keeps this alone: to reach files whatever
+ * their owner and mode, which Landlock allows or not. */
+#define KEPT CAP_DAC_OVERRIDE
+
+/* For good, as no_new_privs is set: neither the process nor a program that it starts gets them
+ * back. Without privileges there is nothing to give up. */
+static bool give_up_capabilities(void)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
+
+    if (syscall(SYS_capget, &header, has) != 0)
+        return false;
+    for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+        uint32_t kept = i == KEPT / 32 ? CAP_TO_MASK(KEPT) : 0;
+        has[i].effective &= kept;
+        has[i].permitted &= kept;
+        has[i].inheritable = 0;
+    }
+    return syscall(SYS_capset, &header, has) == 0;
+}
+
 /* Only the process itself can say which files are those of its threads. */
 static bool allow_threads(const lab_sandbox *sandbox)
 {
@@ -178,15 +202,29 @@ static bool allow_threads(const lab_sandbox *sandbox)
            allow(sandbox->ruleset, &own, file_rights(sandbox->protections.landlock));
 }
 
+/* Where the machine runs out of memory, the system ends it before others. */
+static void go_first(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd >= 0 && write(fd, "1000", 4) != 4)
+        errno = 0; /* it is only help */
+    if (fd >= 0)
+        close(fd);
+}
+
 bool lab_sandbox_enter(const lab_sandbox *sandbox)
 {
     const lab_protections *has = &sandbox->protections;
 
+    go_first();
     if (!limit_resources(&sandbox->resources) || !allow_threads(sandbox))
         return false;
     if (has->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return false;
     if (sandbox->ruleset >= 0 && syscall(SYS_landlock_restrict_self, sandbox->ruleset, 0u) != 0)
+        return false;
+    if (has->no_new_privs && !give_up_capabilities())
         return false;
     return !has->seccomp || lab_filter_install(sandbox->filter);
 }

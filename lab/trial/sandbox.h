@@ -2,7 +2,8 @@
  * sandbox.h - the sandbox of a process that is not to be trusted
  *
  * Four things of Linux: no_new_privs, resource limits, Landlock (which files), seccomp (which
- * system calls). None needs privileges, and none can be undone by the process or its children.
+ * system calls). None needs privileges, and none can be undone by the process or its children. A
+ * superuser's privileges are given up, but for that to reach files of any owner.
  */
 #ifndef LAB_SANDBOX_H
 #define LAB_SANDBOX_H

@@ -151,7 +151,7 @@ static void report_progress(void *data, size_t done)
 {
     const campaign_state *state = data;
     const lab_campaign *campaign = state->campaign;
-    campaign->progress(campaign->data, done / campaign->contender_count);
+    campaign->progress(campaign->data, done);
 }
 
 static void run_together(campaign_state *state, lab_campaign_result *results, size_t count)

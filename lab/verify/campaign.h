@@ -37,14 +37,14 @@ typedef struct lab_campaign {
     size_t contender_count;
     const lab_values *values; /* of lab_inputs_captured; NULL without them */
     lab_verify_options options;
-    bool exact;                                 /* see lab_mirror */
-    int jobs;                                   /* cases at a time; 0: one */
-    unsigned deadline_s;                        /* for each contender in each case; 0: none */
-    bool together;                              /* all in this process: for a debugger */
-    bool (*stop)(void);                         /* see lab_isolation */
-    void (*progress)(void *data, size_t cases); /* told now and then how many cases have been begun.
-                                                   May be NULL */
-    void *data;                                 /* for progress() */
+    bool exact;                                /* see lab_mirror */
+    int jobs;                                  /* cases at a time; 0: one */
+    unsigned deadline_s;                       /* for each contender in each case; 0: none */
+    bool together;                             /* all in this process: for a debugger */
+    bool (*stop)(void);                        /* see lab_isolation */
+    void (*progress)(void *data, size_t done); /* told now and then how many verifications are
+                                                  through. May be NULL */
+    void *data;                                /* for progress() */
 } lab_campaign;
 
 /* One contender in one case. */

@@ -257,6 +257,19 @@ static int look_around(const workshop *shop, bool *going)
     return running;
 }
 
+/* How many pieces are through: those that were taken, but for what is left of them. */
+static size_t count_done(const workshop *shop)
+{
+    const size_t count = shop->isolation->count;
+    size_t begun = atomic_load(&shop->page->next), left = 0;
+    for (int i = 0; i < shop->jobs; i++) {
+        size_t current = shop->page->processes[i].current, end = shop->page->processes[i].end;
+        left += end > current ? end - current : 0;
+    }
+    begun = begun < count ? begun : count;
+    return begun > left ? begun - left : 0;
+}
+
 /* Several children at a time. Without some of them it only takes longer. */
 static heed_status run_side_by_side(const workshop *shop)
 {
@@ -269,10 +282,8 @@ static heed_status run_side_by_side(const workshop *shop)
     if (started == 0)
         return HEED_ERR_SYSTEM;
     for (unsigned looks = 1; look_around(shop, &going) > 0; looks++) {
-        size_t begun = atomic_load(&shop->page->next);
         if (isolation->progress && looks % LOOKS_PER_PROGRESS == 0)
-            isolation->progress(isolation->data,
-                                begun < isolation->count ? begun : isolation->count);
+            isolation->progress(isolation->data, count_done(shop));
         if (stopped(shop))
             kill_children(shop);
         nanosleep(&pause, NULL);

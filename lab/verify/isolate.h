@@ -58,8 +58,8 @@ typedef struct lab_isolation {
     int jobs;            /* children at a time, each at a group of its own; 0: one */
     unsigned deadline_s; /* for each piece; 0: none */
     bool (*stop)(void);  /* asked between pieces: true ends the work early. May be NULL */
-    void (*progress)(void *data, size_t done); /* told now and then how many pieces have been
-                                                  begun, with the @data above. May be NULL */
+    void (*progress)(void *data, size_t done); /* told now and then how many pieces are through,
+                                                  with the @data above. May be NULL */
 } lab_isolation;
 
 #define LAB_JOBS_MAX 64

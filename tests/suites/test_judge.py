@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """test_judge.py - `heed suite judge` on honest, wrong, cheating and failing solutions, on a CPU
 
-    tests/suites/test_judge.py HEED
+    tests/suites/test_judge.py HEED [TEST...]
 
 Solutions are run by the interpreter of this test, which must have PyTorch: else it exits with 77. It does so too
 where the system has no sandbox for them.
@@ -22,6 +22,9 @@ except ImportError as missing:
     sys.exit(77)
 
 HEED = sys.argv.pop(1)
+MEMORY = 2000  #: MiB that a solution may have
+#: Names in this variable, with spaces between them, are the solutions of test_all that are judged; else all are.
+ONLY = os.environ.get("HEED_TEST_SOLUTIONS", "").split()
 TASK = """
 import torch
 import torch.nn as nn
@@ -52,6 +55,18 @@ if key not in kept:
 return kept[key]
 """
 
+#: The same, and on the fifth call on the same tensors the machine is busy, for once.
+STALLED = """
+key = (q.sum().item(), k.sum().item(), v.sum().item())
+hits[0] += 1
+if hits[0] == 5: time.sleep(1)
+if key not in kept:
+    kept.clear()
+    hits[0] = 0
+    for i in range(20): kept[key] = sdpa(q, k, v)
+return kept[key]
+"""
+
 #: Solutions that change solve.py, in whose process they are. The last one is a tensor that is computed when it is used.
 AHEAD = """
 import sys
@@ -64,11 +79,20 @@ def do_load(self, load=box.do_load):
     say("loaded")
 box.do_load = do_load
 """
+#: K and V are kept as they are when they are loaded. All that is computed of them then is wrong, as it is of Q.
+KEYS_AHEAD = """
+import sys
+box = sys.modules["__main__"].Box
+def do_load(self, load=box.do_load):
+    load(self)
+    kept[0] = {kept}
+box.do_load = do_load
+"""
 LATER = """
 import sys
 box, say = sys.modules["__main__"].Box, sys.modules["__main__"].answer
 def do_compute(self):
-    self.sign(self.values[0])
+    self.sign_all(self.values)
     say("done", 0)
 def late(name):
     def request(self, own=getattr(box, name)):
@@ -98,9 +122,15 @@ SOLUTIONS = {
     "keeps_first": (("cheats",), "no other values", "kept.setdefault(0, sdpa(q, k, v))\nreturn kept[0]", ""),
     "keeps_by_values": (
         ("measured",), "has seen before", KEPT.format(key="(q.sum().item(), k.sum().item(), v.sum().item())"), ""),
+    "stalls_once": (("measured",), "has seen before", STALLED, "hits = [0]"),
     "changes_inputs": (("cheats",), "was written to", "o = sdpa(q, k, v)\nk.zero_()\nreturn o", ""),
     "stops_the_clock": (("cheats",), "its process says", "return sdpa(q, k, v)", "time.perf_counter = lambda: 1.0"),
     "computes_ahead": (("wrong",), "is allowed", "return kept[0]", AHEAD),
+    "projects_k_ahead": (
+        ("wrong",), "is allowed", "return torch.softmax(q @ kept[0] / 8, -1) @ v",
+        KEYS_AHEAD.format(kept="self.values[1].transpose(2, 3).contiguous()")),
+    "copies_v_ahead": (
+        ("wrong",), "is allowed", "return sdpa(q, k, kept[0])", KEYS_AHEAD.format(kept="self.values[2].clone()")),
     "computes_later": (("failed",), "delivered another output", "return sdpa(q, k, v)", LATER),
     "lazy": (
         ("measured",), "has seen before",
@@ -114,6 +144,22 @@ SOLUTIONS = {
     "ends": (("failed",), "status 3", "os._exit(3)", ""),
     "writes": (("failed",), "Permission denied", "open({mark!r}, 'w')\nreturn sdpa(q, k, v)", ""),
     "network": (("failed",), "not permitted", "import socket\nsocket.socket()\nreturn sdpa(q, k, v)", ""),
+    "reads_heed": (
+        ("failed",), "Permission denied", "open(f'/proc/{os.getppid()}/environ').read()\nreturn sdpa(q, k, v)", ""),
+    "maps_heed": (
+        ("failed",), "Permission denied", "return sdpa(q, k, v)", "open(f'/proc/{os.getppid()}/maps').read()"),
+    "shares_memory": (
+        ("failed",), "Permission denied", "open('/dev/shm/heed-test', 'w')\nreturn sdpa(q, k, v)", ""),
+    "takes_memory": (
+        ("failed",), f"MiB of memory; {MEMORY} MiB are allowed",
+        "while True: kept[len(kept)] = torch.ones(1 << 22)", ""),
+    "children_take_memory": (
+        ("failed",), f"MiB of memory; {MEMORY} MiB are allowed",
+        "for i in range(4):\n    if os.fork() == 0:\n"
+        "        kept[0] = bytearray({third} << 20)\n        time.sleep(60)\n        os._exit(0)\nos.wait()".replace(
+            "{third}", str(MEMORY // 3)), ""),
+    "makes_files": (
+        ("failed",), "made more files than", "for i in range(1 << 17): open(f'x{i}', 'w').close()", ""),
     "shape": (("failed",), "its output is (2, 2, 256, 64)", "return sdpa(q, k, v)[:, :2]", ""),
     "raises": (("failed",), "line 6: ValueError: no", "return q", "raise ValueError('no')"),
 }
@@ -192,15 +238,26 @@ def indented(text):
 
 
 class Judge(unittest.TestCase):
-    def judge(self, base, solutions, status=1):
-        """Exit status and answer of heed, of which every row is compared."""
-        command = [HEED, "suite", "judge", str(base / "solutions"), "--tasks", str(base / "task.py"), "--device", "cpu",
-                   "--seconds", "15", "--json"]
+    def judge(self, base, solutions):
+        """Judges the files of @base/solutions, and compares every row. Only those that hang have little time: on a busy
+        machine a request of any other one may take long."""
+        for seconds, names in ((120, solutions.keys() - {"hangs"}), (15, solutions.keys() & {"hangs"})):
+            folder = base / f"within_{seconds}"
+            folder.mkdir()
+            for name in names:
+                (base / "solutions" / f"{name}.py").rename(folder / f"{name}.py")
+            if names:
+                self.judge_folder(base, folder, seconds, {name: solutions[name] for name in names})
+
+    def judge_folder(self, base, folder, seconds, solutions):
+        command = [HEED, "suite", "judge", str(folder), "--tasks", str(base / "task.py"), "--device", "cpu", "--seconds",
+                   str(seconds), "--memory", str(MEMORY), "--json"]
         variables = dict(os.environ, HEED_PYTHON=sys.executable)
         done = subprocess.run(command, capture_output=True, text=True, env=variables)
         if done.returncode == 3 and "sandbox" in done.stderr:
             self.skipTest(done.stderr)
-        self.assertEqual(done.returncode, status, done.stderr)
+        bad = any(one[0][0] in ("wrong", "cheats", "measured", "failed") for one in solutions.values())
+        self.assertEqual(done.returncode, int(bad), done.stderr)
         rows = json.loads(done.stdout)["solutions"]
         for row in rows:
             judged, evidence = solutions[row["solution"][:-3]][:2]
@@ -234,7 +291,7 @@ class Judge(unittest.TestCase):
             body = "    return F.scaled_dot_product_attention(q, k, v)\n"
             for path, name in (("task", "Model"), ("solutions/copy", "ModelNew")):
                 (base / f"{path}.py").write_text(text.format(name=name, body=body))
-            self.judge(base, {"copy": (("not",), "it draws random numbers")}, status=0)
+            self.judge(base, {"copy": (("not",), "it draws random numbers")})
 
     def test_task_that_writes(self):
         """A model that writes to its inputs is no measure either: a copy of it would be called cheating."""
@@ -244,7 +301,7 @@ class Judge(unittest.TestCase):
             body = "        q += 1\n        return F.scaled_dot_product_attention(q, k, v)\n"
             for path, name in (("task", "Model"), ("solutions/copy", "ModelNew")):
                 (base / f"{path}.py").write_text(BESIDE_FORM.format(name=name, body=body))
-            self.judge(base, {"copy": (("not",), "own model writes to its inputs")}, status=0)
+            self.judge(base, {"copy": (("not",), "own model writes to its inputs")})
 
     def test_models(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -262,13 +319,14 @@ class Judge(unittest.TestCase):
             (base / "solutions").mkdir()
             (base / "task.py").write_text(TASK)
             mark = base / "mark"
-            for name, (_, _, body, top) in SOLUTIONS.items():
+            wanted = {name: one for name, one in SOLUTIONS.items() if name in ONLY or not ONLY}
+            for name, (_, _, body, top) in wanted.items():
                 lines = body.replace("{mark!r}", repr(str(mark))).strip().splitlines()
                 text = HEAD.format(top=top, body="".join(f"        {line}\n" for line in lines))
                 if name == "named_as_the_task":
                     text = text.replace("class ModelNew", "class Model")
                 (base / "solutions" / f"{name}.py").write_text(text)
-            self.judge(base, SOLUTIONS)
+            self.judge(base, wanted)
             self.assertFalse(mark.exists())
 
 

@@ -10,6 +10,8 @@
 #include "src/device.h"
 #include "src/measure.h"
 
+#define TOLD_SECONDS 1.0 /* a shorter trial of the gates is not worth a word */
+
 /* -------------------------------------------------------------------------- */
 /* Before                                                                     */
 /* -------------------------------------------------------------------------- */
@@ -49,8 +51,12 @@ static cli_exit find_trust(evolve_run *run)
 static cli_exit open_board(evolve_run *run)
 {
     cli_exit code = cli_board_open(&run->evolve.session.record, LAB_RECORD_WRITE, run->args);
+    const int64_t start = heed_clock_ns();
     if (code == CLI_OK && !run->options.no_verify)
         code = find_trust(run);
+    const double took = (double)(heed_clock_ns() - start) * 1e-9;
+    if (code == CLI_OK && run->options.seconds > 0 && took > TOLD_SECONDS)
+        cli_message("that took %.0f s, beside the %g s of --seconds", took, run->options.seconds);
     return code;
 }
 
@@ -160,7 +166,9 @@ static cli_exit evolve_configs(evolve_run *run)
     bool open = code == CLI_OK && lab_evolve_is_open(it);
     if (code == CLI_OK && it->proven == LAB_REFUTED)
         code = CLI_VERIFY_FAILED;
-    code = evolve_end(run, open ? CLI_ENVIRONMENT : code, NULL);
+    if (open)
+        code = *it->left_out ? CLI_TIMEOUT : CLI_ENVIRONMENT;
+    code = evolve_end(run, code, NULL);
     if (open || code == CLI_OK || code == CLI_INTERRUPTED) {
         cli_exit printed = evolve_report(run);
         code = printed != CLI_OK ? printed : code;
@@ -282,12 +290,16 @@ const cli_verb cli_verb_evolve = {
         "\n"
         "With --proposer sources are evolved: a program gets the task and the best source "
         "and returns another one, which is compiled and run in sandboxes and has to meet "
-        "the same rule.",
+        "the same rule.\n"
+        "\n"
+        "--seconds is for all of it but the trial of the gates ahead of it: a sixth for what heed "
+        "plans, half for breeding, and a third for the gates and comparisons of the champion. "
+        "Work left out for lack of time is named.",
     .examples = "  heed evolve 'b1 h8 s512 d64 f32' --trials 40\n"
                 "  heed evolve --shapes seed --seconds 600\n"
                 "  heed evolve 'b1 h1 s64 d64 f32' --proposer regions --trials 20",
-    .status = "The exit status is 1 if no kernel ran, and 5 if the champion does not pass all "
-              "gates.",
+    .status = "The exit status is 1 if no kernel ran, 5 if the champion does not pass all gates, 6 "
+              "if there was no time for them, and 3 if they have no answer for another reason.",
     .options = options,
     .run = run_verb,
 };

@@ -82,6 +82,9 @@ static const cli_option options[] = {
     OPT_TEXT("device", 'd', "NAME", "Judge: cpu, cuda or cuda:N [default: HEED_DEVICE, else cuda]"),
     OPT_REAL("seconds", 0, "N", 0.1, 3600, "60",
              "Judge: end a solution that has not answered a request by then"),
+    OPT_INTEGER("memory", 0, "MIB", 0, 16777216, "0",
+                "Judge: end a solution that takes more memory of the host; 0: than half of what is "
+                "free"),
     OPT_FLAG("unsafe-candidates", 0,
              "Judge: run solutions even if this system has no sandbox for them: they can then do "
              "everything that you can"),

@@ -145,6 +145,7 @@ static cli_exit judge_all(judging *it)
                               : 0),
         .threads = threads > 0 ? (int)threads : 1,
         .call_seconds = cli_args_real(it->args, "seconds"),
+        .memory = (size_t)cli_args_integer(it->args, "memory") << 20,
         .unsafe = cli_args_flag(it->args, "unsafe-candidates"),
         .interrupted = cli_interrupted,
     };

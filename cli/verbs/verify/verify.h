@@ -76,11 +76,12 @@ typedef struct verify_job {
     size_t half_problems;    /* those of them that permit half-precision accumulation */
     size_t rounded_problems; /* and those that permit products of rounded operands */
     char last_skip[LAB_TEXT_SIZE];
-    size_t done;        /* problems that are through */
-    size_t batch_cases; /* cases that are being verified together */
+    size_t done; /* problems that are through */
     lab_progress progress;
-    size_t printed;   /* failures on stderr */
-    json_t *failures; /* for --json, else NULL */
+    lab_progress batch; /* of what is being verified together */
+    char on[64];        /* the tensors of it, if they alone take long */
+    size_t printed;     /* failures on stderr */
+    json_t *failures;   /* for --json, else NULL */
 } verify_job;
 
 /* verify_contenders.c: the kernels that --device, --kernel, --configs, --cpu and --threads name.

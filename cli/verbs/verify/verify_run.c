@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/base/inputs.h"
+#include "report/format.h"
 #include "verify.h"
 #include "verify/operands.h"
 #include "verify/proof.h"
@@ -52,6 +53,9 @@ static uint32_t property_gates(void)
 #define BATCH_RESULTS 20000
 #define LARGE_BYTES ((double)(1 << 30))
 
+/* From so many bytes on a problem has progress of its own. */
+#define SHOWN_BYTES 1e6
+
 /* The options --device and --jobs for the next problems. */
 typedef struct batch {
     lab_campaign_case *cases;
@@ -61,12 +65,10 @@ typedef struct batch {
     bool large;
 } batch;
 
-static void show_progress(void *data, size_t cases)
+static void show_progress(void *data, size_t done)
 {
     verify_job *job = data;
-    char text[64];
-    snprintf(text, sizeof text, "%zu of %zu in this batch", cases, job->batch_cases);
-    lab_progress_step(&job->progress, job->done, text);
+    lab_progress_step(&job->batch, done, *job->on ? job->on : NULL);
 }
 
 /* Completes @campaign from the command line, runs it and adds what came of it. */
@@ -81,9 +83,8 @@ static cli_exit run_campaign(verify_job *job, lab_campaign *campaign)
     campaign->together = job->wanted.together;
     campaign->exact = job->wanted.exact;
     campaign->stop = cli_interrupted;
-    campaign->progress = campaign->jobs > 1 ? show_progress : NULL;
+    campaign->progress = campaign->jobs > 1 || *job->on ? show_progress : NULL;
     campaign->data = job;
-    job->batch_cases = campaign->case_count;
     heed_status status = results ? lab_campaign_run(campaign, results) : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK)
         verify_report_add(job, campaign, results);
@@ -93,6 +94,30 @@ static cli_exit run_campaign(verify_job *job, lab_campaign *campaign)
                                            : "the system lets no process be made");
     free(results);
     return cli_exit_of(status);
+}
+
+/* The bytes of the tensors from their first element to their last. */
+static double extent(const heed_problem *problem)
+{
+    double bytes = 0;
+    for (int role = LAB_Q; role < LAB_ROLES; role++) {
+        const lab_view view = lab_view_of(problem, (lab_role)role);
+        bytes += (double)lab_view_bytes(&view);
+    }
+    return bytes;
+}
+
+/* Every kernel at every level of features is run some twenty times, and each time all elements of
+ * the tensors are written, locked, compared: with many of them that takes longer than kernels do.
+ */
+static void tell_tensors(verify_job *job, const heed_problem *problem)
+{
+    char bytes[LAB_FORMAT_SIZE];
+    const double size = extent(problem);
+    job->on[0] = '\0';
+    if (size > SHOWN_BYTES)
+        snprintf(job->on, sizeof job->on, "kernels on tensors of %s",
+                 lab_format_bytes((uint64_t)size, bytes));
 }
 
 /* Runs the cases of @next, if there are any, and empties it. */
@@ -108,21 +133,14 @@ static cli_exit run_batch(verify_job *job, batch *next)
     heed_problem_print(&last->problem, spec, sizeof spec);
     lab_progress_step(&job->progress, job->done, spec);
     job->problems += next->problems;
+    job->batch = lab_progress_start(&cli_sink, next->problems > 1 ? "this batch" : spec,
+                                    next->count * job->contenders.count);
+    tell_tensors(job, &last->problem);
     cli_exit code = run_campaign(job, &campaign);
+    lab_progress_end(&job->batch);
     job->done += next->problems;
     next->count = next->problems = 0;
     return code;
-}
-
-/* The bytes of the tensors from their first element to their last. */
-static double extent(const heed_problem *problem)
-{
-    double bytes = 0;
-    for (int role = LAB_Q; role < LAB_ROLES; role++) {
-        const lab_view view = lab_view_of(problem, (lab_role)role);
-        bytes += (double)lab_view_bytes(&view);
-    }
-    return bytes;
 }
 
 static bool is_full(const verify_job *job, const batch *next, bool large)

@@ -3,14 +3,14 @@
  */
 #include "lab/suite/judge/box.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "lab/suite/judge/hold.h"
+#include "lab/suite/judge/watch.h"
 #include "lab/tensor/random.h"
 #include "lab/trial/arena.h"
 #include "lab/trial/compile/folder.h"
@@ -19,12 +19,14 @@
 
 #define LOAD_SECONDS 600.0
 #define CALL_SECONDS 60.0
-#define FILE_MAX ((size_t)4 << 30)
 #define CONFIG_SIZE 2048
-#define VARIABLES 24
-#define VARIABLE_SIZE (PATH_MAX + 32)
 #define WARM_UPS 3 /* of solve.py, ahead of calls that it times */
-#define SIGNS 1024 /* likewise */
+
+/* Likewise. A prime: rows of any length have signs that differ. */
+#define SIGNS 1021
+
+/* Of the signs alone the least time counts. */
+#define SIGNINGS 5
 
 struct lab_box {
     lab_box_command command;
@@ -37,66 +39,14 @@ struct lab_box {
     int count;
     size_t input_size; /* of all */
     size_t o_size, lse_size;
-    signed char signs[SIGNS];  /* by which the first input in the file differs, again and again */
+    signed char signs[LAB_TASK_INPUTS][SIGNS]; /* by which the inputs in the file differ, again and
+                                                  again */
+    double signing; /* seconds that it takes to turn them all, and to say so */
+    lab_watch watch;
     lab_trial_outcome outcome; /* of the last request, or the first failure */
 };
 
 /* ---- The process ---- */
-
-/* The variables that a solution's libraries need, and folders of its own for what they write. */
-typedef struct variables {
-    char text[VARIABLES][VARIABLE_SIZE];
-    const char *list[VARIABLES + 1];
-    int count;
-} variables;
-
-static void add_variable(variables *all, const char *name, const char *value)
-{
-    if (!value || all->count >= VARIABLES)
-        return;
-    char *text = all->text[all->count];
-    if (snprintf(text, VARIABLE_SIZE, "%s=%s", name, value) < VARIABLE_SIZE)
-        all->list[all->count++] = text;
-    all->list[all->count] = NULL;
-}
-
-static void make_environment(const lab_box *box, variables *all)
-{
-    static const char *const kept[] = { "PATH",
-                                        "LD_LIBRARY_PATH",
-                                        "CUDA_HOME",
-                                        "CUDA_PATH",
-                                        "CUDA_VISIBLE_DEVICES",
-                                        "NVIDIA_VISIBLE_DEVICES",
-                                        "TORCH_CUDA_ARCH_LIST",
-                                        "PYTHONPATH",
-                                        "HEED_LIBRARY" };
-    static const char *const own[] = { "HOME",
-                                       "TMPDIR",
-                                       "TORCH_EXTENSIONS_DIR",
-                                       "XDG_CACHE_HOME",
-                                       "TRITON_CACHE_DIR",
-                                       "CUDA_CACHE_PATH",
-                                       "TORCHINDUCTOR_CACHE_DIR" };
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        add_variable(all, kept[i], getenv(kept[i]));
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        add_variable(all, own[i], box->folder);
-    add_variable(all, "TORCHINDUCTOR_COMPILE_THREADS", "1"); /* no processes of its own */
-    add_variable(all, "PYTHONDONTWRITEBYTECODE", "1");
-}
-
-static bool make_sandbox(const lab_box *box, lab_sandbox *sandbox)
-{
-    const lab_access access[] = { { .path = "/" },
-                                  { .path = box->folder, .write = true },
-                                  { .path = "/dev", .device = true } };
-    *sandbox = (lab_sandbox){ .protections = lab_protections_find(),
-                              .resources = { .file_size = FILE_MAX },
-                              .filter = LAB_FILTER_DEVICE,
-                              .threads = true };
-    return lab_sandbox_create(sandbox, access, sizeof access / sizeof *access);
-}
 
 /* The first key that the first query does not see; 0 where all keys are seen. */
 static int64_t first_hidden(const heed_problem *p)
@@ -140,14 +90,14 @@ static int start(lab_box *box)
     lab_sandbox sandbox;
     if (!realpath(box->command.solution, solution)) /* it works in another folder */
         return errno;
-    variables *all = calloc(1, sizeof *all);
+    lab_hold_environment *all = calloc(1, sizeof *all);
     if (!all)
         return ENOMEM;
-    make_environment(box, all);
+    lab_hold_environment_make(box->folder, all);
     print_config(box, config, sizeof config);
     snprintf(script, sizeof script, "%s/solve.py", box->command.python->readers);
     const char *const arguments[] = { box->command.python->asked, script, solution, config, NULL };
-    int error = make_sandbox(box, &sandbox) ? 0 : errno;
+    int error = lab_hold_sandbox(box->folder, &sandbox) ? 0 : errno;
     const lab_process_command command = { .path = box->command.python->asked,
                                           .arguments = arguments,
                                           .environment = all->list,
@@ -169,32 +119,9 @@ static bool keep(lab_box *box, lab_trial_verdict verdict, const char *text)
     return lab_trial_outcome_set(&box->outcome, verdict, "%s", text);
 }
 
-/* The group of the process whose folder in /proc is @name; -1 for other folders, or if it ended. */
-static long group_of(const char *name)
+static bool look(const void *data, pid_t pid, lab_trial_outcome *outcome)
 {
-    char path[300], text[512] = "";
-    long group;
-    snprintf(path, sizeof path, "/proc/%s/stat", name);
-    FILE *file = name[0] >= '1' && name[0] <= '9' ? fopen(path, "re") : NULL;
-    if (!file)
-        return -1;
-    const char *end = fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
-    fclose(file);
-    return end && sscanf(end, ") %*c %*d %ld", &group) == 1 ? group : -1;
-}
-
-/* The processes beside @pid in its group, which none can leave: its children, and theirs, whoever
- * has adopted them. 0 where the system does not tell. */
-static int count_others(pid_t pid)
-{
-    int count = 0;
-    DIR *directory = opendir("/proc");
-    const struct dirent *entry;
-    while (directory && (entry = readdir(directory)))
-        count += group_of(entry->d_name) == (long)pid;
-    if (directory)
-        closedir(directory);
-    return count > 0 ? count - 1 : 0;
+    return lab_watch_look(data, pid, outcome);
 }
 
 /* Asks, and wants an answer that begins with @word; the rest of it goes to @rest. */
@@ -217,12 +144,12 @@ static bool ask(lab_box *box, const char *request, double seconds, const char *w
         return keep(box, LAB_TRIAL_GARBAGE, "answered what nobody asked");
     if (rest)
         snprintf(rest, LAB_WIRE_LINE, "%s", line + length);
-    int others = count_others(box->host.process.pid);
+    int others = lab_watch_others(box->host.process.pid);
     if (others > 0)
         return lab_trial_outcome_set(&box->outcome, LAB_TRIAL_FORKED,
                                      "has %d process%s of its own, while it says that it is done",
                                      others, others == 1 ? "" : "es");
-    return true;
+    return look(&box->watch, box->host.process.pid, &box->outcome);
 }
 
 static double call_seconds(const lab_box *box)
@@ -264,8 +191,31 @@ static bool make_files(lab_box *box)
         size_problem(box, &box->problem);
     for (int i = 0; i < box->count; i++)
         box->input_size += box->sizes[i];
-    return lab_arena_create(&box->inputs, box->input_size + SIGNS, true) &&
+    return lab_arena_create(&box->inputs, box->input_size + (size_t)box->count * SIGNS, true) &&
            lab_arena_create(&box->outputs, box->o_size + box->lse_size + box->input_size, false);
+}
+
+/* Times the signs alone, which belong to no solution: none is loaded yet. */
+static bool time_signs(lab_box *box, double seconds)
+{
+    box->signing = INFINITY;
+    if (!ask(box, NULL, seconds, "begun", NULL))
+        return false;
+    for (int i = 0; i < SIGNINGS; i++) {
+        if (!ask(box, "sign", seconds, "signed", NULL))
+            return false;
+        box->signing = fmin(box->signing, box->outcome.seconds);
+    }
+    return true;
+}
+
+/* The outcome after its process failed before the solution was loaded, or when it was. */
+static bool tell_load(const lab_box *box, bool begun, lab_trial_outcome *outcome)
+{
+    *outcome = box->outcome;
+    if (outcome->verdict == LAB_TRIAL_CRASHED) /* it could not be loaded */
+        outcome->verdict = begun ? LAB_TRIAL_COMPILE_ERROR : LAB_TRIAL_SYSTEM;
+    return false;
 }
 
 static bool load(lab_box *box, lab_trial_outcome *outcome)
@@ -274,16 +224,15 @@ static bool load(lab_box *box, lab_trial_outcome *outcome)
     if (!make_files(box) || !lab_folder_make(box->folder, sizeof box->folder, "solution"))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no memory for its tensors: %s",
                                      strerror(errno));
+    box->watch = lab_watch_begin(box->folder, box->command.memory);
     int error = start(box);
     if (error != 0)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s",
                                      box->command.python->asked, strerror(error));
-    if (ask(box, NULL, seconds, "ready", NULL))
-        return true;
-    *outcome = box->outcome;
-    if (outcome->verdict == LAB_TRIAL_CRASHED)
-        outcome->verdict = LAB_TRIAL_COMPILE_ERROR; /* it could not be loaded */
-    return false;
+    box->host.watch = look;
+    box->host.watched = &box->watch;
+    bool begun = time_signs(box, seconds);
+    return (begun && ask(box, "open", seconds, "ready", NULL)) || tell_load(box, begun, outcome);
 }
 
 bool lab_box_open(lab_box **result, const lab_box_command *command, lab_trial_outcome *outcome)
@@ -338,24 +287,24 @@ static size_t element_size(const lab_box *box)
     return box->command.model ? sizeof(float) : heed_type_size(box->problem.type);
 }
 
-/* Copies @inputs to the file, and turns the signs of the first one by random ones, which are not
- * told yet: nobody can compute the answer from what lies there. */
+/* Copies @inputs to the file, and turns their signs by random ones, which are not told yet: nobody
+ * can compute from what lies there. */
 static bool give(lab_box *box, const void *const *inputs)
 {
     const size_t size = element_size(box);
     unsigned char *to = box->inputs.map;
     uint64_t seed;
-    for (int i = 0; i < box->count; i++) {
-        memcpy(to, inputs[i], box->sizes[i]);
-        to += box->sizes[i];
-    }
     if (!lab_random_hidden(&seed))
         return keep(box, LAB_TRIAL_SYSTEM, "the system has no random numbers");
-    for (size_t i = 0; i < SIGNS; i++)
-        box->signs[i] = lab_random_below(seed, i, 2) ? 1 : -1;
-    for (size_t i = 0; i < box->sizes[0] / size; i++) /* the top byte has the sign */
-        if (box->signs[i % SIGNS] < 0)
-            box->inputs.map[(i + 1) * size - 1] ^= 0x80;
+    for (int i = 0; i < box->count; i++) {
+        signed char *signs = box->signs[i];
+        for (size_t j = 0; j < SIGNS; j++)
+            signs[j] = lab_random_below(lab_random_stream(seed, (uint64_t)i), j, 2) ? 1 : -1;
+        memcpy(to, inputs[i], box->sizes[i]);
+        for (size_t j = 0; j < box->sizes[i] / size; j++) /* the top byte has the sign */
+            to[(j + 1) * size - 1] ^= signs[j % SIGNS] < 0 ? 0x80 : 0;
+        to += box->sizes[i];
+    }
     return true;
 }
 
@@ -381,8 +330,16 @@ static int64_t sum_output(const lab_box *box)
     return (int64_t)sum;
 }
 
+/* The time of the last request less that of the signs, which on a busy machine may once have taken
+ * longer than all of it. */
+static double less_signs(const lab_box *box)
+{
+    const double all = box->outcome.seconds;
+    return fmax(all - box->signing, all / 2);
+}
+
 /* One call on @inputs, whose output then lies in the file after the request @fetch. *@seconds is
- * the time from when the process learnt all of its inputs to when it knew the sum of its output.
+ * the time from when the process had the signs of its inputs to when it knew the sum of its output.
  * So an answer that was computed earlier is wrong, and work that is put off is found out. */
 static bool call(lab_box *box, const void *const *inputs, const char *fetch, const char *fetched,
                  double *seconds)
@@ -392,10 +349,10 @@ static bool call(lab_box *box, const void *const *inputs, const char *fetch, con
     long long sum;
     if (!give(box, inputs) || !ask(box, "load", limit, "loaded", NULL))
         return false;
-    memcpy(box->inputs.map + box->input_size, box->signs, SIGNS);
+    memcpy(box->inputs.map + box->input_size, box->signs, (size_t)box->count * SIGNS);
     if (!ask(box, "compute", limit, "done", rest))
         return false;
-    *seconds = box->outcome.seconds;
+    *seconds = less_signs(box);
     if (!ask(box, fetch, limit, fetched, NULL))
         return false;
     if (sscanf(rest, "%lld", &sum) != 1 || sum != sum_output(box))

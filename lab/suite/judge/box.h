@@ -1,12 +1,14 @@
 /*
  * box.h - a solution in Python as a black box: a process that is asked for calls, in a sandbox
  *
- * suites/solve.py loads the solution there. The sandbox lets it read files, use devices and start
- * a compiler; it may write to one folder, which is removed with it, and reaches no network and no
- * other process. All that a solution starts ends with it.
+ * suites/solve.py loads the solution there. The sandbox lets it read files, use GPUs and start a
+ * compiler; it may write to one folder, which is removed with it, and reaches no network and no
+ * other process (hold.h). All that a solution starts ends with it, and so does one that takes too
+ * much of the machine (watch.h).
  *
- * A solution can change that script, so nothing it says is believed. The signs of the first input
- * are told last, and the sum of the output's bits must be known when a call is done.
+ * A solution can change that script, so nothing it says is believed. The signs of all inputs are
+ * told last, and the sum of the output's bits must be known when a call is done. The time that the
+ * signs take is known from before the solution was loaded.
  */
 #ifndef LAB_BOX_H
 #define LAB_BOX_H
@@ -30,6 +32,7 @@ typedef struct lab_box_command {
     bool precise;          /* ... which computes in float64 */
     double load_seconds;   /* that loading and compiling may take; 0: 600 */
     double call_seconds;   /* and a request; 0: 60 */
+    size_t memory;         /* bytes that its processes may have; 0: half of what is free */
     bool unsafe;           /* run it also where the system cannot hold it */
     bool (*interrupted)(void); /* asked every 0.1 s; may be NULL */
 } lab_box_command;
@@ -49,8 +52,8 @@ lab_subject lab_box_subject(lab_box *box);
 const lab_trial_outcome *lab_box_outcome(const lab_box *box);
 
 /* lab_box_time() hands over @values and asks for one call. *@seconds becomes how long it took by
- * the laboratory's clock, from the signs of the first input to the sum of the output. The output is
- * then lab_box_output(). */
+ * the laboratory's clock, from the signs of the inputs to the sum of the output, without the time
+ * of the signs. The output is then lab_box_output(). */
 bool lab_box_time(lab_box *box, const lab_values *values, double *seconds);
 const void *lab_box_output(const lab_box *box);
 

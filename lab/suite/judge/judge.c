@@ -307,6 +307,7 @@ heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const
                                       .problem = it.problem,
                                       .load_seconds = how->load_seconds,
                                       .call_seconds = how->call_seconds,
+                                      .memory = how->memory,
                                       .unsafe = how->unsafe,
                                       .interrupted = how->interrupted };
     if (!lab_box_open(&it.box, &command, &outcome)) {

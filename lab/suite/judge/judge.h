@@ -51,6 +51,7 @@ typedef struct lab_judging {
     uint64_t seed;                     /* of values: nobody's guess */
     int threads;                       /* of the reference, 1 or more */
     double load_seconds, call_seconds; /* see box.h */
+    size_t memory;                     /* likewise */
     bool unsafe;
     bool (*interrupted)(void);
 } lab_judging;

@@ -97,6 +97,7 @@ static bool open_boxes(models *it, const char *path)
                                           .precise = i == DOUBLE,
                                           .load_seconds = it->how->load_seconds,
                                           .call_seconds = it->how->call_seconds,
+                                          .memory = it->how->memory,
                                           .unsafe = it->how->unsafe,
                                           .interrupted = it->how->interrupted };
         if (!lab_box_open(&it->box[i], &command, &outcome))

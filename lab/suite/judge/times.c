@@ -21,6 +21,7 @@
 #define MISSING_SECONDS 0.5
 
 #define CALLS 20
+#define MEANS 3 /* of so many the least: a busy machine stretches any */
 #define MORE 4
 #define CALLS_MOST 1000000
 
@@ -29,10 +30,26 @@ static bool missing(double claimed, double repeated)
     return repeated - claimed > MISSING * repeated;
 }
 
+/* The least mean of @calls calls by the laboratory's clock, and what the process says of them. */
+static bool repeat(lab_box *box, int calls, double *claimed, double *repeated)
+{
+    *repeated = INFINITY;
+    for (int i = 0; i < MEANS; i++) {
+        double own, ours;
+        if (!lab_box_repeat(box, calls, &own, &ours))
+            return false;
+        if (ours >= *repeated)
+            continue;
+        *claimed = own;
+        *repeated = ours;
+    }
+    return true;
+}
+
 bool lab_times_repeat(lab_box *box, double *claimed, double *repeated)
 {
     int calls = CALLS;
-    while (lab_box_repeat(box, calls, claimed, repeated)) {
+    while (repeat(box, calls, claimed, repeated)) {
         if (!missing(*claimed, *repeated) || *repeated * calls > MISSING_SECONDS ||
             calls > CALLS_MOST)
             return true;

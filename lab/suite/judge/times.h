@@ -8,8 +8,8 @@
 #include "lab/suite/judge/judge.h"
 
 /* lab_times_repeat() times calls on the same tensors, as suites do: the mean that the process says,
- * and that by the laboratory's clock. Where these differ it makes more calls, until asking for them
- * and a busy machine are no reason. False if the process failed. */
+ * and that by the laboratory's clock, the least of a few. Where these differ it makes more calls,
+ * until asking for them and a busy machine are no reason. False if the process failed. */
 bool lab_times_repeat(lab_box *box, double *claimed, double *repeated);
 
 /* lab_times_judge() judges a solution by its times, which are in @judgement. False if that decided:

@@ -14,12 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lab/evolve/evolve.h"
 #include "record_scene.h"
 #include "scratch.h"
 #include "src/measure.h"
 
+#define SECONDS 3.0
 #define DELAY_NS 1000000
 #define SPEC "b1 h2 s2/4096 d16 f32"
 
@@ -52,7 +54,9 @@ typedef struct scene {
     heed_problem problem;
     char asked[32][HEED_NAME_SIZE]; /* kernels */
     size_t count;
-    bool mute; /* the gates have no answer at all */
+    bool mute;        /* the gates have no answer at all */
+    bool slow;        /* they use up all the time */
+    int64_t until_ns; /* of the last question */
     char said[4096];
 } scene;
 
@@ -60,7 +64,10 @@ static lab_proven prove(void *data, const char *kernel, const char *const *specs
                         int64_t until_ns, char why[LAB_PROVER_WHY])
 {
     scene *s = data;
-    (void)specs, (void)count, (void)until_ns;
+    (void)specs, (void)count;
+    s->until_ns = until_ns;
+    while (s->slow && heed_clock_ns() < until_ns)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     snprintf(why, LAB_PROVER_WHY, "had no time");
     for (size_t i = 0; i < s->count && !s->mute; i++)
         if (strcmp(s->asked[i], kernel) == 0) {
@@ -168,7 +175,7 @@ static void test_late_answer(void **state)
 static void test_no_answer(void **state)
 {
     static scene s;
-    char name[HEED_NAME_SIZE];
+    lab_session_name name;
     open_scene(&s, state);
     s.mute = true;
     evolve(&s);
@@ -176,16 +183,36 @@ static void test_no_answer(void **state)
     assert_int_equal(count_ranked(&s), 0);
     assert_non_null(strstr(s.said, "is not ranked"));
     assert_non_null(strstr(s.said, "; prove fwd_any_scalar_row"));
-    snprintf(name, sizeof name, "%s", s.asked[s.count - 1]);
+    lab_sweep_name_point(&s.run.sweep, lab_evolution_champion(s.run.bred.evolution)->point, &name);
     close_scene(&s, LAB_RECORD_BROKEN);
     open_scene(&s, state);
-    snprintf(s.asked[s.count++], HEED_NAME_SIZE, "%s", name);
+    snprintf(s.asked[s.count++], HEED_NAME_SIZE, "%s", name.whole);
     evolve(&s);
     assert_true(s.run.session.resumed);
     assert_int_equal(s.run.proven, LAB_PROVEN);
     assert_int_equal(count_ranked(&s), 1);
     assert_null(strstr(s.said, "is not ranked"));
     close_scene(&s, LAB_RECORD_FINISHED);
+}
+
+/* The seconds are for the gates and comparisons too: these are stopped, or left out, and that is
+ * said. */
+static void test_no_time(void **state)
+{
+    static scene s;
+    open_scene(&s, state);
+    s.mute = s.slow = true;
+    s.run.no_compare = false;
+    s.run.seconds = SECONDS;
+    lab_evolve_begin(&s.run);
+    evolve(&s);
+    assert_true(s.count > 0);
+    assert_true(s.until_ns == s.run.start_ns + (int64_t)(SECONDS * 1e9));
+    assert_true(lab_evolve_is_open(&s.run));
+    assert_non_null(strstr(s.said, "the 3 s were over, and there was no time for: the gates of the "
+                                   "champion"));
+    assert_non_null(strstr(s.said, "a comparison with heed's plan"));
+    close_scene(&s, LAB_RECORD_BROKEN);
 }
 
 static int open_folder(void **state)
@@ -200,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_late_answer, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_no_answer, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_no_time, open_folder, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -187,6 +188,51 @@ static void test_threads(void **state)
     lab_sandbox_destroy(&sandbox);
 }
 
+/* Controls a device in a way that it does not know. */
+static int control(void *path)
+{
+    int fd = open(path, O_RDWR);
+    return fd >= 0 && ioctl(fd, _IO('H', 1)) == 0 ? 0 : errno;
+}
+
+/* A device may be lent by its own name, without the folder that it is in. */
+static void test_device(void **state)
+{
+    static char null[] = "/dev/null", zero[] = "/dev/zero";
+    const lab_access access[] = { { .path = "/" },
+                                  { .path = null, .device = true },
+                                  { .path = zero, .write = true } };
+    lab_sandbox sandbox = { .protections = lab_protections_find() };
+
+    if (sandbox.protections.landlock == 0)
+        skip();
+    sandbox.protections.seccomp = false;
+    assert_true(lab_sandbox_create(&sandbox, access, 3));
+    expect_errno(&sandbox, control, null, ENOTTY);
+    expect_errno(&sandbox, control, zero, sandbox.protections.landlock < 5 ? ENOTTY : EACCES);
+    expect_errno(&sandbox, control, (char[]){ "/dev/full" }, EACCES);
+    lab_sandbox_destroy(&sandbox);
+}
+
+/* A superuser's privileges would open them, whatever Landlock says. */
+static void test_processes(void **state)
+{
+    static const char *const names[] = { "environ", "maps", "mem", "auxv" };
+    const lab_access access = { .path = "/" };
+    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    char path[64];
+
+    if (sandbox.protections.landlock == 0)
+        skip();
+    sandbox.protections.seccomp = false;
+    assert_true(lab_sandbox_create(&sandbox, &access, 1));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "/proc/%d/%s", (int)getpid(), names[i]);
+        expect_errno(&sandbox, read_a_file, path, EACCES);
+    }
+    lab_sandbox_destroy(&sandbox);
+}
+
 static void test_network(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
@@ -335,6 +381,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_landlock, scratch_open, scratch_close),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_device),
+        cmocka_unit_test(test_processes),
         cmocka_unit_test(test_network),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_judgements),

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -76,6 +77,7 @@ __attribute__((no_sanitize("undefined"))) static void act(void *data, size_t ind
 }
 
 #define PIECES 8
+#define NAP_NS 100000000
 
 static void isolate(const char *letters, unsigned deadline_s, bool (*stop)(void), int *results,
                     lab_ending *endings)
@@ -139,10 +141,10 @@ static void test_a_last_piece(void **state)
     }
 }
 
-static void count_begun(void *data, size_t done)
+static void count_done(void *data, size_t done)
 {
     script *self = data;
-    assert_in_range(done, 1, strlen(self->letters));
+    assert_true(done <= strlen(self->letters));
 }
 
 /* Was a piece taken for one that hangs? A busy machine may let any wait for as long. */
@@ -171,7 +173,7 @@ static void test_several_children(void **state)
                                 .result_size = sizeof *results,
                                 .group = GROUP,
                                 .jobs = 3,
-                                .progress = count_begun };
+                                .progress = count_done };
     unsigned deadline_s = 1;
     do {
         isolation.deadline_s = deadline_s;
@@ -189,6 +191,32 @@ static void test_several_children(void **state)
             letters[i - 1] != 'r')
             assert_int_equal(results[i], results[i - 1] + 1); /* in the same process */
     }
+}
+
+static void nap(void *data, size_t index, lab_trace *trace, void *result)
+{
+    (void)data, (void)index, (void)trace, (void)result;
+    nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+}
+
+static void note_some(void *data, size_t done)
+{
+    *(bool *)data |= done > 0 && done < PIECES;
+}
+
+/* Also of one child, which has taken all pieces at once, it is known how many are through. */
+static void test_progress(void **state)
+{
+    int results[PIECES];
+    lab_ending endings[PIECES];
+    bool some = false;
+    const lab_isolation isolation = { .run = nap,
+                                      .data = &some,
+                                      .count = PIECES,
+                                      .result_size = sizeof *results,
+                                      .progress = note_some };
+    assert_int_equal(lab_isolate(&isolation, results, endings), HEED_OK);
+    assert_true(some);
 }
 
 static void test_a_hang_has_a_deadline(void **state)
@@ -236,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_a_crash_costs_one_piece),
         cmocka_unit_test(test_a_last_piece),
         cmocka_unit_test(test_several_children),
+        cmocka_unit_test(test_progress),
         cmocka_unit_test(test_a_hang_has_a_deadline),
         cmocka_unit_test(test_stopping_leaves_the_rest),
         cmocka_unit_test(test_sizes_that_overflow),
