@@ -292,9 +292,8 @@ const cli_verb cli_verb_evolve = {
         "and returns another one, which is compiled and run in sandboxes and has to meet "
         "the same rule.\n"
         "\n"
-        "--seconds is for all of it but the trial of the gates ahead of it: a sixth for what heed "
-        "plans, half for breeding, and a third for the gates and comparisons of the champion. "
-        "Work left out for lack of time is named.",
+        "A sixth of --seconds is for heed's plans, half for breeding, and a third for the gates and "
+        "comparisons of the champion. The trial of the gates ahead of it is not counted.",
     .examples = "  heed evolve 'b1 h8 s512 d64 f32' --trials 40\n"
                 "  heed evolve --shapes seed --seconds 600\n"
                 "  heed evolve 'b1 h1 s64 d64 f32' --proposer regions --trials 20",
