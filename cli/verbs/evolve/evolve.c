@@ -292,7 +292,8 @@ const cli_verb cli_verb_evolve = {
         "and returns another one, which is compiled and run in sandboxes and has to meet "
         "the same rule.\n"
         "\n"
-        "A sixth of --seconds is for heed's plans, half for breeding, and a third for the gates and "
+        "A sixth of --seconds is for heed's plans, half for breeding, and a third for the gates "
+        "and "
         "comparisons of the champion. The trial of the gates ahead of it is not counted.",
     .examples = "  heed evolve 'b1 h8 s512 d64 f32' --trials 40\n"
                 "  heed evolve --shapes seed --seconds 600\n"
