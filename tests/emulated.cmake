@@ -353,7 +353,7 @@ heed_emulated_changed(attn_mma.c changed_single_softcap "window=30:5 softcap=1.5
     BF16=0 PRODUCTS=3 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
 heed_emulated_changed(attn_mma.c changed_single_cap "softcap=9"
     BF16=0 PRODUCTS=3 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
-heed_emulated_changed(attn_mma.c changed_single_capped "softcap=1"
+heed_emulated_changed(attn_mma.c changed_single_capped "softcap=0.1"
     BF16=0 PRODUCTS=3 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
 heed_emulated_changed(attn_mma.c changed_single_words "array=slope:f32:6 array=doc:i32:2x600 score=s-slope[head]*float(abs(q-k)) visible=doc[batch,q]==doc[batch,k]&&k<=q+9"
     BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=64 N=48 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)

@@ -279,7 +279,7 @@ const emulated_change emulated_changed[] = {
       "softcap=9" },
     { { &changed_single_capped, &changed_single_capped_unaligned, NULL },
       "changed_single_capped",
-      "softcap=1" },
+      "softcap=0.1" },
     { { &changed_wgmma_cap, &changed_wgmma_cap_unaligned, &changed_wgmma_cap_negative },
       "changed_wgmma_cap",
       "causal softcap=7" },
