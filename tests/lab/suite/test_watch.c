@@ -69,8 +69,9 @@ static void test_machine(void **state)
     expect(&watch, getpid(), LAB_TRIAL_OUT_OF_MEMORY, "of the machine's memory");
 }
 
-/* A child with a group of its own, which has a child in turn; both wait to be killed. */
-static pid_t start_group(void)
+/* A child with a group of its own, which has a child in turn; both wait to be killed. @ended can be
+ * read to its end when both have given back their memory. */
+static pid_t start_group(int *ended)
 {
     int ready[2];
     char one;
@@ -84,20 +85,24 @@ static pid_t start_group(void)
             pause();
     }
     assert_int_equal(read(ready[0], &one, 1), 1);
-    close(ready[0]);
     close(ready[1]);
+    *ended = ready[0];
     return child;
 }
 
 static void test_group(void **state)
 {
     lab_watch watch = begin(state);
-    pid_t pid = start_group();
+    int ended;
+    char one;
+    pid_t pid = start_group(&ended);
     assert_int_equal(lab_watch_others(pid), 1);
     expect(&watch, pid, LAB_TRIAL_OK, "");
     watch.memory_most = 1024;
     expect(&watch, pid, LAB_TRIAL_OUT_OF_MEMORY, "MiB of memory; 0 MiB are allowed");
     kill(-pid, SIGKILL);
+    assert_int_equal(read(ended, &one, 1), 0);
+    close(ended);
     siginfo_t info; /* it has ended, and nobody has waited for it */
     assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
     expect(&watch, pid, LAB_TRIAL_OK, "");
