@@ -1,5 +1,5 @@
 /*
- * cluster.c - blocks of a cluster: their barrier, and stores to shared memory of other blocks
+ * cluster.c - blocks of a cluster: their barrier, and accesses to shared memory of other blocks
  *
  * A store comes some turns after it was started, in no certain order. Until then what it shall fill
  * is poison. A barrier of the block that is stored to counts its bytes, and who waits for that
@@ -122,14 +122,6 @@ static uint32_t rank_of(const thread *t, uint32_t smem)
     return window == 0 ? t->rank : window - 1;
 }
 
-static access remote_access(machine *m, const thread *t, uint32_t smem, const char *verb)
-{
-    access it = shared_access(m, t, 0, verb);
-    it.base = rank_of(t, smem) * m->pitch;
-    it.smem = it.base + (smem & ((1u << WINDOW_BITS) - 1));
-    return it;
-}
-
 /* Does the thread know of anything that block @rank has done, be it to begin? */
 static bool knows(const access *it, uint32_t rank)
 {
@@ -140,35 +132,43 @@ static bool knows(const access *it, uint32_t rank)
     return false;
 }
 
-/* Is block @rank there while the thread stores to it? False after machine_fail(). */
-static bool check_there(const access *it, uint32_t rank)
+/* Is block @rank there, which is not the thread's own? */
+static void check_there(const access *it, uint32_t rank)
 {
     machine *m = it->m;
     const site_text at = machine_site_print(m, it->at);
     const number_text who = machine_thread_print(m, it->actor);
     if (rank >= m->cluster)
-        machine_fail(m, "%s: thread %s stores to block %u of a cluster of %u", at.text, who.text,
+        machine_fail(m, "%s: thread %s %s block %u of a cluster of %u", at.text, who.text, it->verb,
                      rank, m->cluster);
     else if (m->staying[rank] == 0)
-        machine_fail(m, "%s: thread %s stores to block %u, which has left", at.text, who.text,
+        machine_fail(m, "%s: thread %s %s block %u, which has left", at.text, who.text, it->verb,
                      rank);
     else if (!knows(it, rank))
         machine_race(m,
-                     "%s: thread %s stores to block %u, which may not have begun: missing "
+                     "%s: thread %s %s block %u, which may not have begun: missing "
                      "barrier.cluster",
-                     at.text, who.text, rank);
-    return !m->report->error[0];
+                     at.text, who.text, it->verb, rank);
+}
+
+access cluster_access(machine *m, const thread *t, uint32_t smem, const char *verb)
+{
+    access it = shared_access(m, t, 0, verb);
+    uint32_t rank = rank_of(t, smem);
+    if (smem >> WINDOW_BITS != 0)
+        check_there(&it, rank);
+    it.base = rank * m->pitch;
+    it.smem = it.base + (smem & ((1u << WINDOW_BITS) - 1));
+    return it;
 }
 
 void emulator_remote_store(uint32_t smem, const void *from, uint32_t barrier)
 {
     machine *m = machine_here();
     const thread *t = m->running;
-    access it = remote_access(m, t, smem, "stores to");
-    access counted = remote_access(m, t, barrier, "counts a store at");
+    access it = cluster_access(m, t, smem, "stores to");
+    access counted = cluster_access(m, t, barrier, "counts a store at");
     uint32_t rank = rank_of(t, smem);
-    if (!check_there(&it, rank))
-        return;
     if (rank != rank_of(t, barrier))
         machine_fail(m, "%s: thread %s stores to block %u, and counts it at a barrier of block %u",
                      machine_site_print(m, it.at).text, machine_thread_print(m, it.actor).text,

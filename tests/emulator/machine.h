@@ -334,8 +334,10 @@ void mbarrier_finish(machine *m);
 bool tensor_deliver(machine *m, bool any);
 void tensor_left(machine *m, thread *t);
 
-/* cluster.c: blocks of a cluster. cluster_deliver() is for stores to other blocks what
- * tensor_deliver() is for boxes; cluster_left() is called when a thread has left. */
+/* cluster.c: blocks of a cluster. cluster_access() is an access to @smem, the thread's own or a
+ * mapped address, of which another block must be there; cluster_deliver() is for stores to other
+ * blocks what tensor_deliver() is for boxes; cluster_left() is called when a thread has left. */
+access cluster_access(machine *m, const thread *t, uint32_t smem, const char *verb);
 void cluster_reset(machine *m);
 bool cluster_deliver(machine *m, bool any);
 void cluster_left(machine *m, thread *t);

@@ -32,10 +32,11 @@ HEED_DEVICE u32 empty_barrier(u32 stage, u32 part)
     return full_barrier(STAGES, 0) + (stage * PARTS + part) * 8;
 }
 
-/* of which so many warps tell: those of one warpgroup, but both look at the odd tiles' weights; */
+/* of which so many warps of all blocks tell: those of one warpgroup, but both look at the odd tiles'
+ * weights; */
 HEED_DEVICE u32 readers_of(u32 stage, u32 part)
 {
-    return stage == 1 && part == TAIL_PART ? CONSUMER_THREADS / 32 : GROUP_THREADS / 32;
+    return CLUSTER * (stage == 1 && part == TAIL_PART ? CONSUMER_THREADS : GROUP_THREADS) / 32;
 }
 
 /* when a part of the tile that is cleaned is under way, so that its panels come next, */

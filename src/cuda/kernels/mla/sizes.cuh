@@ -21,6 +21,9 @@
 /* May there be keys that no row of a block sees, though they are loaded? */
 #define CLEANS (HEED_MASKED || HEED_PAGED)
 
+/* Blocks that go through the same tiles, each loading a part of a tile for all of them. */
+#define CLUSTER HEED_CLUSTER
+
 /* Fragments: those of a tile's scores, and of the columns of V that a warpgroup sums up. */
 #define HEED_TILE_KEYS 64
 #define HEED_ACC16 0 /* products are summed in float32 */

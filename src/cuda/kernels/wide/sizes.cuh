@@ -18,6 +18,7 @@
 
 /* Under a mask the last rows have most to do. */
 #define LONGEST_FIRST HEED_MASKED
+#define CLUSTER 1
 
 /* Columns of V: SLICES slices, of which each warpgroup sums up one half. */
 #define SLICES ((HEED_DIM_V + 511) / 512)

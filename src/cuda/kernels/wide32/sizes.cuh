@@ -16,6 +16,7 @@
 
 /* Under a mask the last rows have most to do. */
 #define LONGEST_FIRST HEED_MASKED
+#define CLUSTER 1
 
 /* Panels are 32 columns, the 128 bytes of a row of a page (tile.cuh). Scores are made of PASS_KEYS
  * keys at a time, a panel of Q and one of K after another; each warp has its share of the keys. */
