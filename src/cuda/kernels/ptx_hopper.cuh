@@ -94,9 +94,9 @@ HEED_DEVICE void ptx_st_async_8(u32 smem, heed_u32x2 x, u32 barrier)
                  : "memory");
 }
 
-/* mbarrier.arrive, at a barrier of any block of the cluster, an address in the cluster's. What has
- * been read before may be overwritten behind the phase; what has been stored need not be seen there,
- * since a release for the whole cluster would wait for all memory accesses of the thread. */
+/* mbarrier.arrive, at a barrier of any block of the cluster, an address in the cluster's. The thread
+ * has finished its earlier reads. Its stores need not be visible to the other block: a release for
+ * the whole cluster would wait for all memory accesses of the thread. */
 HEED_DEVICE void ptx_mbarrier_arrive_cluster(u32 barrier)
 {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
