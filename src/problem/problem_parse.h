@@ -25,6 +25,7 @@ struct heed_word {
     heed_part part;
     heed_status (*read)(heed_parser *p, const heed_word *word, const char *value);
     int option;
+    const char *form; /* how the word is written, for errors; NULL: there is no end to expect */
 };
 
 /* heed_word_find() returns the word that @p is at, or NULL if there is none of this name. */

@@ -18,9 +18,15 @@
 /* Values                                                                     */
 /* -------------------------------------------------------------------------- */
 
+static heed_status fail_unexpected(const heed_parser *p, const char *at)
+{
+    const char *form = heed_word_find(p)->form;
+    return heed_parse_fail(p, at, "unexpected '%c'; this word is written %s", *at, form);
+}
+
 static heed_status expect_end(const heed_parser *p, const char *at)
 {
-    return at == p->end ? HEED_OK : heed_parse_fail(p, at, "unexpected '%c'", *at);
+    return at == p->end ? HEED_OK : fail_unexpected(p, at);
 }
 
 /* Reads a whole number of @min to @max at *@at and moves *@at past it. */
@@ -146,7 +152,7 @@ static heed_status read_window(heed_parser *p, const heed_word *word, const char
     }
     heed_status status = read_side(p, &value, colon, HEED_WINDOW_LEFT);
     if (status == HEED_OK && value != colon)
-        return heed_parse_fail(p, value, "unexpected '%c'", *value);
+        return fail_unexpected(p, value);
     value++;
     if (status == HEED_OK)
         status = read_side(p, &value, p->end, HEED_WINDOW_RIGHT);
@@ -354,7 +360,7 @@ static heed_status read_operand(heed_parser *p, const heed_word *word, const cha
         return expect_end(p, value);
     if (value < p->end && *value != '@') {
         if (row->type == HEED_DATA_NONE && *value++ != ':')
-            return heed_parse_fail(p, value - 1, "unexpected '%c'", value[-1]);
+            return fail_unexpected(p, value - 1);
         operand->along = read_along(&value, p->end) |
                          (row->needs & (HEED_ALONG_KEY | HEED_ALONG_PAGE));
     }
@@ -422,54 +428,56 @@ static heed_status read_expression(heed_parser *p, const heed_word *word, const 
 /* -------------------------------------------------------------------------- */
 
 static const heed_word words[] = {
-#define HEED_TYPE(type, data, name, size) { name, HEED_PART_TYPE, read_type, type },
+#define HEED_TYPE(type, data, name, size) { name, HEED_PART_TYPE, read_type, type, NULL },
 #include "types.def"
 #undef HEED_TYPE
-    { "shared", HEED_PART_SHARED, read_flag, offsetof(heed_problem, shared) },
-    { "invariant", HEED_PART_INVARIANT, read_flag, offsetof(heed_problem, invariant) },
-    { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT },
-    { "causal=", HEED_PART_MASK, read_alignment, 0 },
-    { "align=", HEED_PART_ALIGN, read_align, 0 },
-    { "window=", HEED_PART_WINDOW, read_window, 0 },
-    { "chunk=", HEED_PART_CHUNK, read_chunk, 0 },
-    { "softcap=", HEED_PART_SOFTCAP, read_softcap, 0 },
-    { "bias=", HEED_PART_BIAS, read_operand, HEED_OPERAND_BIAS },
-    { "alibi", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES },
-    { "alibi=", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES },
-    { "sinks", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS },
-    { "sinks=", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS },
-    { "starts", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS },
-    { "starts=", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS },
-    { "shown=", HEED_PART_SHOWN, read_operand, HEED_OPERAND_SHOWN },
-    { "lengths", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS },
-    { "lengths=", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS },
-    { "paged=", HEED_PART_PAGE, read_paged, 0 },
-    { "table=", HEED_PART_TABLE, read_operand, HEED_OPERAND_TABLE },
-    { "varlen=", HEED_PART_VARLEN, read_varlen, 0 },
-    { "cu_q=", HEED_PART_CU_Q, read_operand, HEED_OPERAND_CU_Q },
-    { "cu_k=", HEED_PART_CU_K, read_operand, HEED_OPERAND_CU_K },
-    { "append=", HEED_PART_APPEND, read_one_size, 0 },
-    { "prefix=", HEED_PART_PREFIX, read_one_size, 0 },
-    { "rotary=", HEED_PART_ROTARY, read_rotary, 0 },
-    { "cos=", HEED_PART_COS, read_operand, HEED_OPERAND_COS },
-    { "sin=", HEED_PART_SIN, read_operand, HEED_OPERAND_SIN },
-    { "array=", HEED_PART_ARRAYS, read_array, 0 },
-    { "score=", HEED_PART_SCORE, read_expression, 0 },
-    { "visible=", HEED_PART_VISIBLE, read_expression, 0 },
-    { "scale=", HEED_PART_SCALE, read_scale, 0 },
-    { "acc=", HEED_PART_ACCUMULATE, read_accumulate, 0 },
-    { "products=", HEED_PART_PRODUCTS, read_products, 0 },
-    { "layout=", HEED_PART_LAYOUT, read_layout, 0 },
-    { "b", HEED_PART_BATCH, read_one_size, 0 },
-    { "h", HEED_PART_HEADS_Q, read_two_sizes, 0 },
-    { "s", HEED_PART_SEQ_Q, read_two_sizes, 0 },
-    { "d", HEED_PART_DIM_QK, read_two_sizes, 0 },
-    { "q=", HEED_PART_Q, read_strides, 0 },
-    { "k=", HEED_PART_K, read_strides, 0 },
-    { "v=", HEED_PART_V, read_strides, 0 },
-    { "o=", HEED_PART_O, read_strides, 0 },
-    { "k_new=", HEED_PART_K_NEW, read_strides, 0 },
-    { "v_new=", HEED_PART_V_NEW, read_strides, 0 },
+    { "shared", HEED_PART_SHARED, read_flag, offsetof(heed_problem, shared), NULL },
+    { "invariant", HEED_PART_INVARIANT, read_flag, offsetof(heed_problem, invariant), NULL },
+    { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT, NULL },
+    { "causal=", HEED_PART_MASK, read_alignment, 0, NULL },
+    { "align=", HEED_PART_ALIGN, read_align, 0, NULL },
+    { "window=", HEED_PART_WINDOW, read_window, 0, "window=L:R, window=L: or window=:R" },
+    { "chunk=", HEED_PART_CHUNK, read_chunk, 0, "chunk=N" },
+    { "softcap=", HEED_PART_SOFTCAP, read_softcap, 0, NULL },
+    { "bias=", HEED_PART_BIAS, read_operand, HEED_OPERAND_BIAS,
+      "bias=T:DIMS, DIMS some of the letters b, h and q" },
+    { "alibi", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES, NULL },
+    { "alibi=", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES, "alibi=h or alibi=bh" },
+    { "sinks", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS, NULL },
+    { "sinks=", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS, "sinks=h or sinks=bh" },
+    { "starts", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS, NULL },
+    { "starts=", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS, "starts=q or starts=bq" },
+    { "shown=", HEED_PART_SHOWN, read_operand, HEED_OPERAND_SHOWN,
+      "shown=T:DIMS, DIMS some of the letters b, h and q" },
+    { "lengths", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS, NULL },
+    { "lengths=", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS, "lengths or lengths=b" },
+    { "paged=", HEED_PART_PAGE, read_paged, 0, "paged=N or paged=N/M" },
+    { "table=", HEED_PART_TABLE, read_operand, HEED_OPERAND_TABLE, "table=b@B:0:0" },
+    { "varlen=", HEED_PART_VARLEN, read_varlen, 0, "varlen=N or varlen=N/M" },
+    { "cu_q=", HEED_PART_CU_Q, read_operand, HEED_OPERAND_CU_Q, "cu_q=T" },
+    { "cu_k=", HEED_PART_CU_K, read_operand, HEED_OPERAND_CU_K, "cu_k=T" },
+    { "append=", HEED_PART_APPEND, read_one_size, 0, "append=N" },
+    { "prefix=", HEED_PART_PREFIX, read_one_size, 0, "prefix=N" },
+    { "rotary=", HEED_PART_ROTARY, read_rotary, 0, "rotary=N or rotary=N:interleaved" },
+    { "cos=", HEED_PART_COS, read_operand, HEED_OPERAND_COS, "cos=T" },
+    { "sin=", HEED_PART_SIN, read_operand, HEED_OPERAND_SIN, "sin=T" },
+    { "array=", HEED_PART_ARRAYS, read_array, 0, NULL },
+    { "score=", HEED_PART_SCORE, read_expression, 0, NULL },
+    { "visible=", HEED_PART_VISIBLE, read_expression, 0, NULL },
+    { "scale=", HEED_PART_SCALE, read_scale, 0, NULL },
+    { "acc=", HEED_PART_ACCUMULATE, read_accumulate, 0, NULL },
+    { "products=", HEED_PART_PRODUCTS, read_products, 0, NULL },
+    { "layout=", HEED_PART_LAYOUT, read_layout, 0, NULL },
+    { "b", HEED_PART_BATCH, read_one_size, 0, "bN" },
+    { "h", HEED_PART_HEADS_Q, read_two_sizes, 0, "hN or hN/M" },
+    { "s", HEED_PART_SEQ_Q, read_two_sizes, 0, "sN or sN/M" },
+    { "d", HEED_PART_DIM_QK, read_two_sizes, 0, "dN or dN/M" },
+    { "q=", HEED_PART_Q, read_strides, 0, "q=B:S:H" },
+    { "k=", HEED_PART_K, read_strides, 0, "k=B:S:H" },
+    { "v=", HEED_PART_V, read_strides, 0, "v=B:S:H" },
+    { "o=", HEED_PART_O, read_strides, 0, "o=B:S:H" },
+    { "k_new=", HEED_PART_K_NEW, read_strides, 0, "k_new=B:S:H" },
+    { "v_new=", HEED_PART_V_NEW, read_strides, 0, "v_new=B:S:H" },
 };
 
 static const size_t word_count = sizeof words / sizeof *words;
