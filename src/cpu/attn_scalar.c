@@ -100,7 +100,8 @@ static float dot(const float *a, const float *b, int64_t count)
     return lane[0];
 }
 
-/* 2^x, of which weights are made. */
+/* 2^x, of which weights are made: 0 below 2^-126, since denormal weights would make all products
+ * with them slow. */
 static float power_of_two(float x)
 {
     if (ABLATED(ABLATE_NO_EXP))
@@ -109,7 +110,8 @@ static float power_of_two(float x)
         __asm__ volatile(""); /* or both branches would become one */
         return 2 * exp2f(x - 1);
     }
-    return exp2f(x);
+    float power = exp2f(x);
+    return power < FLT_MIN ? 0 : power;
 }
 
 /* The patch that the logits of row @r in the tile are. */
