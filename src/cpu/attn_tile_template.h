@@ -191,25 +191,25 @@ static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin,
     }
 }
 
-/* The logits of the tile's first @keys keys: those that every row sees are complete, in steps of NR
- * keys, without a look at what each row sees. */
-static void make_logits(const tile_state *t, int64_t strip, const strip_keys *seen, int64_t keys,
-                        vf top[MV])
+/* The logits of the tile's @keys, the first a multiple of NR: those that every row sees are
+ * complete, in steps of NR keys, without a look at what each row sees. */
+static void make_logits(const tile_state *t, int64_t strip, const strip_keys *seen,
+                        heed_interval keys, vf top[MV])
 {
     const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
     heed_interval all = seen->all;
     if (ABLATED(ABLATE_MASKED))
         all.end = all.begin;
-    int64_t j = 0, begin = heed_round_up(all.begin, NR);
-    for (; j < heed_min(begin, keys); j += NR)
+    int64_t j = keys.begin, begin = heed_round_up(all.begin, NR);
+    for (; j < heed_min(begin, keys.end); j += NR)
         logits_step(t, q, j, false, top);
     for (; j + NR <= all.end; j += NR)
         logits_step(t, q, j, true, top);
     int64_t end = j;
-    for (; j < keys; j += NR)
+    for (; j < keys.end; j += NR)
         logits_step(t, q, j, false, top);
-    mask_logits(t, seen, 0, heed_min(begin, keys), top);
-    mask_logits(t, seen, heed_max(begin, end), keys, top);
+    mask_logits(t, seen, keys.begin, heed_min(begin, keys.end), top);
+    mask_logits(t, seen, heed_max(begin, end), keys.end, top);
 }
 
 /* Keys of a tile between two requests for what a program loads: with more, it would ask for more
@@ -292,13 +292,13 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     heed_cpu_extra_barrier();
     if (seen.any.begin == seen.any.end)
         return;
-    heed_interval shown = { 0, seen.any.end };
+    heed_interval shown = { seen.any.begin / NR * NR, seen.any.end };
     for (int v = 0; v < MV; v++)
         top[v] = v_set(-INFINITY);
     if (t->job->modify)
         shown = make_modified_logits(t, strip, &seen, seen.any.end, top);
     else
-        make_logits(t, strip, &seen, shown.end, top);
+        make_logits(t, strip, &seen, shown, top);
     if (shown.begin >= shown.end)
         return;
     weigh(t, strip, shown.begin, shown.end, top, alpha);
