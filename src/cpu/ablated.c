@@ -88,9 +88,7 @@ static void run_delayed(const heed_job *job, const heed_task *task, void *scratc
 
 static heed_status execute_delayed(const heed_plan *plan, const heed_buffers *buffers)
 {
-    const heed_cpu_code *code = plan->kernel->code;
-    heed_cut cut = code->cut(&plan->config);
-    heed_job_run(plan, buffers, &cut, run_delayed);
+    heed_cpu_run(plan, buffers, run_delayed);
     return HEED_OK;
 }
 

@@ -99,6 +99,24 @@ static void load_columns(const few_state *t, bool of_k, int64_t first, int64_t k
 
 #endif
 
+/* Requests the vectors of a key that is loaded with the next tile. @k and @v are those of the key
+ * FEW_KEYS before it, which lie as far apart as all do, but in pages. */
+static inline void prefetch_next(const few_state *t, int64_t j, const char *k, const char *v)
+{
+    const heed_problem *p = t->job->problem;
+    const int64_t size = t->job->element;
+    if (j >= t->task->key_end)
+        return;
+    if (t->job->table) {
+        heed_job_prefetch(t->job, t->task, j);
+        return;
+    }
+    for (int64_t i = 0; i < p->dim_qk * size; i += HEED_CACHE_LINE)
+        __builtin_prefetch(k + FEW_KEYS * p->k.seq * size + i);
+    for (int64_t i = 0; i < p->dim_v * size; i += HEED_CACHE_LINE)
+        __builtin_prefetch(v + FEW_KEYS * p->v.seq * size + i);
+}
+
 static void load_tile(const few_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -108,10 +126,11 @@ static void load_tile(const few_state *t, int64_t first, int64_t keys)
     return;
 #endif
     for (int64_t j = 0; j < keys; j++) {
-        load_filled(t->base + t->y.k + j * t->y.dim_qk, heed_job_k(t->job, t->task, first + j),
-                    p->dim_qk, t->y.dim_qk, p->type);
-        load_filled(t->base + t->y.v + j * t->y.dim_v, heed_job_v(t->job, t->task, first + j),
-                    p->dim_v, t->y.dim_v, p->type);
+        const char *k = heed_job_k(t->job, t->task, first + j);
+        const char *v = heed_job_v(t->job, t->task, first + j);
+        prefetch_next(t, first + j + FEW_KEYS, k, v);
+        load_filled(t->base + t->y.k + j * t->y.dim_qk, k, p->dim_qk, t->y.dim_qk, p->type);
+        load_filled(t->base + t->y.v + j * t->y.dim_v, v, p->dim_v, t->y.dim_v, p->type);
     }
 }
 
@@ -364,40 +383,68 @@ static void take_tile(few_state *t, int64_t first, int64_t keys)
     run_tile(t, first, keys);
 }
 
-static void run(const heed_job *job, const heed_task *task, void *scratch)
+/* Nothing has been seen by the rows of the task yet. */
+static void begin_rows(const few_state *t, int64_t rows, bool sections)
 {
-    const heed_problem *p = job->problem;
-    few_state t = { .job = job, .task = task, .base = scratch };
-    t.y = heed_few_layout_of(&FEW_CODE, p, &job->cut, &job->need);
+    const heed_problem *p = t->job->problem;
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t row = t->task->row_begin + r;
+        load_filled(t->base + t->y.q + r * t->y.dim_qk, heed_job_q(t->job, t->task, row), p->dim_qk,
+                    t->y.dim_qk, p->type);
+        t->base[t->y.m + r] = t->base[t->y.all_m + r] = -INFINITY;
+        t->base[t->y.l + r] = t->base[t->y.all_l + r] = 0;
+        heed_job_begin_rows(t->job, t->task, row, 1, t->base + t->y.kept + r * t->job->need.kept);
+    }
+    memset(t->base + t->y.o, 0, (size_t)(rows * t->y.dim_v) * sizeof(float));
+    if (sections)
+        memset(t->base + t->y.all_o, 0, (size_t)(rows * t->y.dim_v) * sizeof(float));
+}
+
+/* Head @head of the task, which @own becomes; all heads have their tiles in the first one's
+ * scratch. */
+static few_state state_of(const heed_job *job, heed_task *own, int64_t head, bool sections,
+                          float *scratch)
+{
+    few_state t = { .job = job, .task = own };
+    t.y = heed_few_layout_of(&FEW_CODE, job->problem, &job->cut, &job->need);
+    t.base = scratch + head * t.y.end;
+    t.y.k -= head * t.y.end;
+    t.y.v -= head * t.y.end;
     t.factor = !job->modify ? job->factor : job->modify->changes ? HEED_LOG2_E : 1;
-    int64_t rows = task->row_end - task->row_begin;
-    const bool sections = task->key_end - task->key_begin > HEED_SECTION;
+    own->head_kv += head;
     if (!sections) { /* the only one is all */
         t.y.all_o = t.y.o;
         t.y.all_m = t.y.m;
         t.y.all_l = t.y.l;
     }
-    for (int64_t r = 0; r < rows; r++) {
-        load_filled(t.base + t.y.q + r * t.y.dim_qk, heed_job_q(job, task, task->row_begin + r),
-                    p->dim_qk, t.y.dim_qk, p->type);
-        t.base[t.y.m + r] = t.base[t.y.all_m + r] = -INFINITY;
-        t.base[t.y.l + r] = t.base[t.y.all_l + r] = 0;
-        heed_job_begin_rows(job, task, task->row_begin + r, 1,
-                            t.base + t.y.kept + r * job->need.kept);
+    return t;
+}
+
+static void run(const heed_job *job, const heed_task *task, void *scratch)
+{
+    few_state heads[FEW_HEADS];
+    heed_task tasks[FEW_HEADS];
+    const int64_t rows = task->row_end - task->row_begin, count = job->cut.heads;
+    const bool sections = task->key_end - task->key_begin > HEED_SECTION;
+    for (int64_t head = 0; head < count; head++) {
+        tasks[head] = *task;
+        heads[head] = state_of(job, &tasks[head], head, sections, scratch);
+        begin_rows(&heads[head], rows, sections);
     }
-    memset(t.base + t.y.o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
-    if (sections)
-        memset(t.base + t.y.all_o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
     for (int64_t first = task->key_begin; first < task->key_end; first += FEW_KEYS) {
-        int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
-        t.key = first;
-        if (heed_job_may_see(job, task, first, keys))
-            take_tile(&t, first, keys);
-        if (sections &&
-            ((first + keys - task->key_begin) % HEED_SECTION == 0 || first + keys == task->key_end))
-            end_section(&t, rows);
+        const int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
+        const bool ends = (first + keys - task->key_begin) % HEED_SECTION == 0 ||
+                          first + keys == task->key_end;
+        for (few_state *t = heads; t < heads + count; t++) {
+            t->key = first;
+            if (heed_job_may_see(job, t->task, first, keys))
+                take_tile(t, first, keys);
+            if (sections && ends)
+                end_section(t, rows);
+        }
     }
-    store_rows(&t, rows);
+    for (int64_t head = 0; head < count; head++)
+        store_rows(&heads[head], rows);
 }
 
 const heed_few_code FEW_CODE = {
@@ -405,6 +452,7 @@ const heed_few_code FEW_CODE = {
              .scratch = heed_few_scratch,
              .modifier = &MODIFIER,
              .grid = { .lanes = LANES, .inner = 1, .outer = FEW_KEYS / LANES },
+             .together = FEW_HEADS,
              .rates = RATES,
              .run = run },
     .step = CHUNK * LANES,

@@ -26,6 +26,7 @@ typedef struct heed_cut {
     int64_t block_rows; /* rows per task */
     int64_t key_tile;   /* keys are split at multiples of this */
     int64_t splits;     /* tasks that share the keys of one block */
+    int64_t heads;      /* key/value heads per task: 1, or as many as heed_cpu_code.together says */
 } heed_cut;
 
 typedef struct heed_job {
@@ -54,7 +55,7 @@ typedef struct heed_job {
                        sum; of packed queries [heads_kv][tokens_q * group][splits][dim_v + 2] */
 } heed_job;
 
-/* One block of rows against one range of keys. */
+/* One block of rows against one range of keys, for each of job->cut.heads heads from head_kv on. */
 typedef struct heed_task {
     int64_t batch;
     int64_t head_kv;
@@ -212,6 +213,18 @@ static inline const void *heed_job_v(const heed_job *job, const heed_task *task,
     return (const char *)job->buffers->v + heed_job_key_offset(job, task, &job->problem->v, j);
 }
 
+#define HEED_CACHE_LINE 64 /* bytes */
+
+/* Requests the vectors of key @j for the second cache level. */
+static inline void heed_job_prefetch(const heed_job *job, const heed_task *task, int64_t j)
+{
+    const char *k = heed_job_k(job, task, j), *v = heed_job_v(job, task, j);
+    for (int64_t i = 0; i < job->problem->dim_qk * job->element; i += HEED_CACHE_LINE)
+        __builtin_prefetch(k + i, 0, 2);
+    for (int64_t i = 0; i < job->problem->dim_v * job->element; i += HEED_CACHE_LINE)
+        __builtin_prefetch(v + i, 0, 2);
+}
+
 /* Queries and keys of batch element @batch. */
 static inline heed_lengths heed_job_lengths(const heed_job *job, int64_t batch)
 {
@@ -284,6 +297,7 @@ struct heed_cpu_code {
                       const heed_modify_need *need);
     const heed_modifier *modifier;
     heed_grid grid; /* of the patches that it hands over */
+    int together;   /* the most key/value heads that a task can have */
     heed_rates rates;
     heed_task_fn *run;
 };
@@ -316,6 +330,9 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
 size_t heed_cpu_workspace(const heed_kernel *kernel, const heed_problem *problem,
                           const heed_machine *machine, const heed_config *config);
 heed_status heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers);
+
+/* Executes the tasks of @plan by @run, in place of its kernel's own function. */
+void heed_cpu_run(const heed_plan *plan, const heed_buffers *buffers, heed_task_fn *run);
 
 /* convert.c: rows of @count elements of a problem's type, to and from float32, in portable C. */
 void heed_load_row(float *to, const void *from, int64_t count, heed_type type);

@@ -10,6 +10,8 @@
     32 /* in a tile: K and V of it stay in the first cache level up to head dim 128 \
         */
 
+#define FEW_HEADS 16 /* key/value heads in a task, at most */
+
 /* One instantiation. */
 typedef struct heed_few_code {
     heed_cpu_code cpu;
@@ -31,11 +33,11 @@ typedef struct heed_few_layout {
     int64_t all_o; /* the same of sections that are done */
     int64_t all_m;
     int64_t all_l;
-    int64_t k;       /* [FEW_KEYS][dim_qk] */
+    int64_t k;       /* [FEW_KEYS][dim_qk], of the head in turn */
     int64_t v;       /* [FEW_KEYS][dim_v] */
     int64_t kept;    /* [rows][need.kept]: a program's values of rows, */
     int64_t program; /* and its scratch, for each of code->rows */
-    int64_t end;
+    int64_t end;     /* of one head: the next one has another such scratch */
 } heed_few_layout;
 
 /* attn_few.c: the layout, and what the instantiations put into their heed_cpu_code. */

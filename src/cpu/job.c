@@ -96,7 +96,7 @@ static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *
 int64_t heed_job_tasks(const heed_job *job)
 {
     int64_t tasks;
-    if (__builtin_mul_overflow(job->places, job->problem->heads_kv, &tasks) ||
+    if (__builtin_mul_overflow(job->places, job->problem->heads_kv / job->cut.heads, &tasks) ||
         __builtin_mul_overflow(tasks, job->cut.splits, &tasks))
         return INT64_MAX;
     return tasks;
@@ -269,7 +269,7 @@ static int64_t rows_of(const heed_job *job, int64_t batch)
  * the most keys: long tasks first leave the least imbalance at the end. */
 static heed_task task_at(const heed_job *job, int64_t index)
 {
-    const int64_t heads = job->problem->heads_kv;
+    const int64_t heads = job->problem->heads_kv / job->cut.heads; /* or several of them */
     heed_task task = { .split = index % job->cut.splits };
     index /= job->cut.splits;
     int64_t blocks = job->blocks;
@@ -281,7 +281,7 @@ static heed_task task_at(const heed_job *job, int64_t index)
         task.batch = index / (blocks * heads);
         index -= task.batch * blocks * heads;
     }
-    task.head_kv = index / blocks;
+    task.head_kv = index / blocks * job->cut.heads;
     int64_t block = blocks - 1 - index % blocks;
     task.row_begin = block * job->cut.block_rows;
     task.row_end = heed_min(task.row_begin + job->cut.block_rows, rows_of(job, task.batch));

@@ -122,19 +122,11 @@ static void load_values(const tile_state *t, int64_t first, int64_t keys)
  * far apart. */
 static void prefetch_tile(const tile_state *t, int64_t first, int64_t strip, int64_t strips)
 {
-    const heed_problem *p = t->job->problem;
-    int64_t size = t->job->element;
     int64_t keys = heed_min(t->y.keys, t->task->key_end - first);
     if (ABLATED(ABLATE_NO_OVERLAP))
         return;
-    for (int64_t j = keys * strip / strips; j < keys * (strip + 1) / strips; j++) {
-        const char *k = heed_job_k(t->job, t->task, first + j);
-        const char *v = heed_job_v(t->job, t->task, first + j);
-        for (int64_t i = 0; i < p->dim_qk * size; i += CACHE_LINE)
-            __builtin_prefetch(k + i, 0, 2);
-        for (int64_t i = 0; i < p->dim_v * size; i += CACHE_LINE)
-            __builtin_prefetch(v + i, 0, 2);
-    }
+    for (int64_t j = keys * strip / strips; j < keys * (strip + 1) / strips; j++)
+        heed_job_prefetch(t->job, t->task, first + j);
 }
 
 /* Is every value of @keys packed keys finite? The exponent of others is all ones. */

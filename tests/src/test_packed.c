@@ -229,7 +229,7 @@ static void test_tasks_follow_tokens(void **state)
 {
     const heed_problem many = parsed("b256 h32/8 s131072 d64 f32 varlen=2000");
     const heed_problem huge = parsed("b2147483648 h64 s2147483648 d64 f32 varlen=100");
-    const heed_cut cut = { .block_rows = 8, .key_tile = 64, .splits = 4 };
+    const heed_cut cut = { .block_rows = 8, .key_tile = 64, .splits = 4, .heads = 1 };
     heed_job job;
     (void)state;
     heed_job_init(&job, &many, &cut);
