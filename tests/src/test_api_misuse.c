@@ -73,8 +73,7 @@ static void test_environment(void **state)
     assert_int_equal(setenv("HEED_CPU", "pentium", 1), 0);
     expect_bad_options(&(heed_options){ .size = sizeof(heed_options) },
                        WORDS("HEED_CPU", "pentium", "scalar"));
-    heed_context *context = make_context("scalar"); /* the option takes precedence over the
-                                                     * environment */
+    heed_context *context = make_context("scalar"); /* the option overrides the environment */
     assert_string_equal(heed_context_cpu(context), "scalar");
     heed_context_destroy(context);
     if (kept)
@@ -394,8 +393,7 @@ static void test_wisdom_arguments(void **state)
 
 static void test_wisdom_paths(void **state)
 {
-    static const char *const paths[] = { "/dev/null/wisdom", "/" }; /* none of which can be
-                                                                     * created */
+    static const char *const paths[] = { "/dev/null/wisdom", "/" }; /* none can be created */
     heed_context *context = make_context(NULL);
     for (size_t i = 0; i < COUNT(paths); i++) {
         assert_true(is_refused("load", heed_wisdom_load(context, paths[i], NULL, NULL),

@@ -131,8 +131,7 @@ static void test_sleeping(void **state)
     if (child == 0)
         use_in_child(s);
     expect_good_end(child);
-    assert_int_equal(heed_execute(s->plan, &s->buffers), HEED_OK); /* the parent still has its
-                                                                    * threads */
+    assert_int_equal(heed_execute(s->plan, &s->buffers), HEED_OK); /* those of the parent exist */
     cpu_end(s);
 }
 

@@ -97,8 +97,7 @@ static void execute(const heed_plan *plan)
         assert_int_equal(posix_memalign(&buffers.workspace, HEED_ALIGNMENT, buffers.workspace_size),
                          0);
     assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    for (size_t i = 0; i < rows; i++) /* branches on each value: valgrind reports uninitialized
-                                       * ones */
+    for (size_t i = 0; i < rows; i++) /* valgrind reports branches on uninitialized values */
         if (isnan(buffers.lse[i]))
             fail_msg("%s: lse[%zu] is not a number", heed_plan_name(plan), i);
     for (int i = 0; i < TENSORS; i++)

@@ -276,8 +276,7 @@ static void times_by_replays(void **state)
     assert_true(row.matches[0].calls >= 1 && row.matches[0].pairs >= 1);
     lab_bench_row_free(&row);
 
-    right.last_honest = right.launches + 100; /* a cheat that starts after seeing the problem many
-                                               * times */
+    right.last_honest = right.launches + 100; /* a cheat that starts after many calls */
     assert_int_equal(lab_bench_measure(&bench, &source, &row), HEED_OK);
     assert_true(row.outcome == LAB_BENCH_WRONG || row.matches[0].outcome == LAB_BENCH_WRONG);
     lab_bench_row_free(&row);

@@ -74,8 +74,7 @@ static void test_honest(void **state)
         assert_int_equal(candidate.worst.verdict, LAB_TRIAL_OK);
         assert_true(report.rows_compared > 0);
     }
-    verify("plain", "b1 h1 s32 d16 f16", "normal"); /* it reports that it does not support the
-                                                     * problem */
+    verify("plain", "b1 h1 s32 d16 f16", "normal"); /* it reports the problem as unsupported */
     assert_int_equal(report.outcome, LAB_SKIP);
 }
 

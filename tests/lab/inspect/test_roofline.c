@@ -153,8 +153,7 @@ static void test_file_comes_back(void **state)
     ceilings.copy = 1e9;
     scratch_path(state, "deep/below/ceilings.txt", path);
     assert_int_equal(lab_ceilings_write(&ceilings, path, &error), HEED_OK);
-    assert_int_equal(lab_ceilings_write(&ceilings, path, &error), HEED_OK); /* replaces the old
-                                                                             * one */
+    assert_int_equal(lab_ceilings_write(&ceilings, path, &error), HEED_OK); /* overwritten */
     assert_int_equal(lab_ceilings_read(&back, path, &error), HEED_OK);
     ceilings.measured = true;
     assert_string_equal(back.device, ceilings.device);

@@ -118,8 +118,7 @@ static void test_room(void **state)
         points[i].capacity = 2 * SMS; /* two of them would fit on a multiprocessor */
     expect(LAB_AXIS_BATCH, points, LAB_SCALE_FINE, "");
     for (int i = 0; i < POINTS; i++)
-        points[i].blocks = (int64_t)32 << i; /* it has the blocks, but leaves multiprocessors
-                                              * idle */
+        points[i].blocks = (int64_t)32 << i; /* enough blocks, but idle multiprocessors */
     expect(LAB_AXIS_BATCH, points, LAB_SCALE_UNKNOWN, "one after another");
 }
 

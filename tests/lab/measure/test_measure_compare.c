@@ -77,8 +77,7 @@ static void spends_by_plan(void **state)
         assert_near(lab_normal_bound(tails[i]), bounds[i], 0.002);
     lab_spending_tails(fractions + 4, 1, 0.025, tails);
     assert_near(tails[0], 0.025, 1e-9);
-    lab_spending_tails(part, 2, 0.025, tails); /* ended early: the whole error is spent
-                                                * nevertheless */
+    lab_spending_tails(part, 2, 0.025, tails); /* ended early: the whole error is spent */
     assert_true(tails[1] > 0.0249 && tails[1] < 0.0251);
 }
 
@@ -107,8 +106,7 @@ static void peeking_is_paid_for(void **state)
         naive += over_fixed;
     }
     assert_in_range(crossed, 0.022 * runs, 0.028 * runs); /* three standard deviations */
-    assert_true(naive > 0.08 * runs);                     /* without a correction it would cross
-                                                           * more often */
+    assert_true(naive > 0.08 * runs);                     /* far more without a correction */
 }
 
 static lab_comparison compare(const double *a, const double *b, size_t pairs, double margin,

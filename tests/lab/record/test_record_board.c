@@ -155,8 +155,7 @@ static void what_is_ranked(void **state)
     assert_int_equal(record_scene_count(record, &ranked), 0);
     assert_int_equal(record_scene_count(record, &all), 3);
 
-    for (int i = 0; i < 2; i++) { /* cold and hot times, and different numbers of threads, are not
-                                   * comparable */
+    for (int i = 0; i < 2; i++) { /* cold times are not comparable with hot ones */
         record_scene_make(&scene, run, 4);
         scene.trial.attempt = i;
         record_scene_time(&scene, 5e-5, i ? LAB_RECORD_HOT : LAB_RECORD_COLD);

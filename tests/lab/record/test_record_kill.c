@@ -180,8 +180,7 @@ static void work_through(const char *path, double delay_max, double deadline, ui
         if (has_content(path, ""))
             check_file(path, acknowledged);
     }
-    for (int i = 0; i < TRIALS; i++) /* all were acknowledged, except for the last one before a
-                                      * kill */
+    for (int i = 0; i < TRIALS; i++) /* all but the last before a kill were acknowledged */
         sum->unsaid += !acknowledged[i];
     record_row rows[TRIALS + 1];
     lab_record *record = record_scene_open(path, LAB_RECORD_READ);

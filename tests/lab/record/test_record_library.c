@@ -143,8 +143,7 @@ static void launches_come_back(void **state)
     free(words);
     assert_string_equal(record_show(record, given, "launch", 0, "words").text, "threads=128");
 
-    for (int i = 2; i < 5; i++) { /* one of heed's kernels; one that the describer does not find; a
-                                   * foreign one */
+    for (int i = 2; i < 5; i++) { /* heed's own, one unknown to the describer, foreign */
         record_scene_make(&scene, run, i);
         if (i < 4)
             scene.trial.candidate.source = scene.trial.candidate.language = NULL;

@@ -126,8 +126,7 @@ static void counts_terminal_columns(void **state)
 {
     assert_int_equal(lab_text_width("abc"), 3);
     assert_int_equal(lab_text_width("\033[1;31mabc\033[0m"), 3);
-    assert_int_equal(lab_text_width("\xff\xfe"), 2); /* not text in any locale: one column per
-                                                      * byte */
+    assert_int_equal(lab_text_width("\xff\xfe"), 2); /* invalid in any locale: a column per byte */
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return;
     assert_int_equal(lab_text_width("\xc2\xb5s"), 2);    /* a micro sign */

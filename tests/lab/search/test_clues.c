@@ -93,8 +93,7 @@ static void test_rules(void **state)
         }
     }
     assert_true(sources[0] > 3 && sources[1] > 3 && sources[2] > 3);
-    assert_int_equal(of_finding("uncoalesced"), BIT(LAB_FINDING_UNCOALESCED)); /* the name of the
-                                                                                * finding itself */
+    assert_int_equal(of_finding("uncoalesced"), BIT(LAB_FINDING_UNCOALESCED)); /* its own name */
     assert_int_equal(of_finding("boredom") | of_effect("boredom", 1), 0);
     assert_int_equal(lab_finding_of("boredom"), LAB_FINDINGS);
 }
@@ -164,8 +163,7 @@ static double chance(const lab_space *space, unsigned findings, lab_knob_role ro
     lab_point middle;
     memset(&middle, 0, sizeof middle);
     for (int i = 0; i < space->knob_count; i++)
-        middle.at[i] = (space->knobs[i].count - up) / 2; /* there is one more value in that
-                                                          * direction */
+        middle.at[i] = (space->knobs[i].count - up) / 2; /* one more value that way */
     int count = lab_guide_weigh(&none, space, &middle, findings, 0, weights);
     for (int i = 0; i < count; i++) {
         const lab_move move = lab_move_at(space, i);

@@ -331,8 +331,7 @@ static void test_forged_answer(void **state)
     assert_int_equal(fscanf(file, "%*d %*s %c", &state_of), 1);
     fclose(file);
     assert_int_equal(state_of, 'T');
-    assert_false(lab_trial_run(trial, &set, 1, 1, &outcome)); /* it does not read requests any
-                                                               * more */
+    assert_false(lab_trial_run(trial, &set, 1, 1, &outcome)); /* it no longer reads requests */
     assert_int_equal(outcome.verdict, LAB_TRIAL_HUNG);
     lab_trial_close(trial);
     expect_no_children("forbidden/forge");

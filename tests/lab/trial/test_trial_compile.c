@@ -118,8 +118,7 @@ static void ask_for(const char *form, const char *path, char said[LAB_LOG_SIZE])
     lab_code_free(&code);
     for (char *at; (at = strstr(said, "there"));) /* same length; the only difference allowed */
         memcpy(at, "never", 5);
-    for (char *at; (at = strstr(said, ".s:")) && at - said >= 8;) /* random name of the assembler's
-                                                                   * input */
+    for (char *at; (at = strstr(said, ".s:")) && at - said >= 8;) /* the assembler's random name */
         memcpy(at - 8, "temporary..", 11);
 }
 

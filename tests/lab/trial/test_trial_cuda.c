@@ -224,8 +224,7 @@ static void test_outside(void **state)
     tell_fake("FAKE_CUDA_COPIES", "260");
     assert_true(lab_trial_open(&trial, &candidate, &limits, &outcome));
     assert_true(lab_trial_prepare(trial, &problem, &workspace, &outcome));
-    assert_true(lab_trial_run(trial, &set, 1, 0, &outcome)); /* it wrote the value that was already
-                                                              * there */
+    assert_true(lab_trial_run(trial, &set, 1, 0, &outcome)); /* it wrote the value it had before */
     float other[DIM + 32] = { 0 };
     set.span[LAB_WIRE_V].room = other;
     assert_false(lab_trial_run(trial, &set, 1, 0, &outcome));

@@ -320,8 +320,7 @@ static void test_what_is_wrong_is_found(void **state)
     item bad = good;
     for (int i = 0; i < bad.facts.define_count; i++)
         if (strcmp(bad.facts.defines[i].name, "HEED_BLOCKS_PER_SM") == 0)
-            bad.facts.defines[i].value = 8; /* blocks per multiprocessor, which reduce the registers
-                                             * per block */
+            bad.facts.defines[i].value = 8; /* blocks per multiprocessor, which share registers */
     assert_wrong(&bad, "spilled");
     assert_non_null(wrong_alike(&bad, &compiled));
     assert_false(compiled);

@@ -55,8 +55,7 @@ typedef struct setting {
 
 static setting open_setting(const char *spec)
 {
-    fake->arch = 80; /* an architecture for which the planner has one kernel for the prefix and the
-                      * other keys */
+    fake->arch = 80; /* here the planner has one kernel for the prefix and the other keys */
     setting s = { .t = trial_make(spec) };
     s.numbers = trial_room(s.t.context, sizeof *s.numbers);
     s.added = trial_room(s.t.context, 1 << 12);

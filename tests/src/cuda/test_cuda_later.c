@@ -253,8 +253,7 @@ static void test_one_compiles_for_all(void **state)
     for (int i = 0; i < 8; i++)
         assert_int_equal(heed_plan_wait(all[i]), HEED_OK);
     assert_int_equal(heed_plan_wait(t.plan), HEED_OK);
-    assert_int_equal(fake->compilations, 1 + 2); /* naive; the kernel, and its fallback for odd
-                                                  * addresses */
+    assert_int_equal(fake->compilations, 1 + 2); /* naive; the kernel, and its fallback */
     for (int i = 0; i < 8; i++)
         heed_plan_destroy(all[i]);
     trial_end(&t);
@@ -274,8 +273,7 @@ static void test_captures_are_not_disturbed(void **state)
         snprintf(spec, sizeof spec, DECODING " scale=0.%d", i + 1);
         trial t = begin_held(spec);
         assert_int_equal(heed_cuda_enter(t.context->cuda), HEED_OK);
-        assert_int_equal(driver->stream_create(&stream, 0), CU_SUCCESS); /* synchronizes with the
-                                                                          * NULL stream */
+        assert_int_equal(driver->stream_create(&stream, 0), CU_SUCCESS); /* ordered with NULL */
         assert_int_equal(driver->capture_begin(stream, modes[i]), CU_SUCCESS);
         heed_buffers captured = t.buffers;
         captured.stream = stream;

@@ -457,8 +457,7 @@ static void test_strides_that_break_16_bytes(void **state)
         { "b1 h4 s256 d64 f16 q=1:256:64", false },
         { "b2 h3 s256 d36 f16", true },
         { "b2 h3 s256 d40 bf16", false },
-        { "b1 h1 s100 d64 f16 k=0:4194312:0", true }, /* a stride between keys that exceeds 32
-                                                       * bits */
+        { "b1 h1 s100 d64 f16 k=0:4194312:0", true }, /* a key stride that exceeds 32 bits */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_context *context = scene_open("cuda");

@@ -210,8 +210,7 @@ static void test_far_logits(void **state)
     for (const emulated_config *config = emulated_configs; config->aligned; config++) {
         if (config->aligned->half || config->aligned->shared_v || /* V is separate here */
             strstr(config->aligned->name, "candidate"))
-            continue; /* scores are limited to 65504 or are rounded products; heed chooses
-                       * neither */
+            continue; /* scores end at 65504 or are rounded products; heed chooses neither */
         for (size_t i = 0; i < TRIED * SHAPES; i++) {
             const values *of = &tried[i / SHAPES];
             if (of->query > 65504 && config->aligned->type == HEED_F16)

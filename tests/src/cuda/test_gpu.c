@@ -59,8 +59,7 @@ static void test_what_binds_is_named(void **state)
     } cases[] = {
         { 80, 128, 168, 0, 3, "registers" },
         { 80, 256, 255, 0, 1, "registers" },
-        { 80, 288, 224, 0, 0, "registers" }, /* three warps in one of four partitions, which holds
-                                              * two */
+        { 80, 288, 224, 0, 0, "registers" }, /* three in one of four partitions, which holds two */
         { 80, 128, 256, 0, 0, "registers" }, /* more than a thread can have */
         { 90, 32, 96, 0, 20, "registers" },  /* five per partition, though the total allows 21 */
         { 80, 32, 16, 0, 32, "blocks" },

@@ -135,8 +135,7 @@ static void test_what_came_along_is_not_compiled(void **state)
     setenv("HEED_CUBINS", *state, 1);
     assert_int_equal(compilations_of(PLAIN, CONFIG), 0);
     assert_int_equal(compilations_of(PLAIN, NAIVE), 0);
-    assert_int_equal(compilations_of("b1 h8 s99 d64 f16", NAIVE), 0); /* sizes do not affect the
-                                                                       * code */
+    assert_int_equal(compilations_of("b1 h8 s99 d64 f16", NAIVE), 0); /* same code for any size */
     setenv("HEED_CUBINS", "", 1);
     assert_int_equal(compilations_of(PLAIN, CONFIG), 2);
 }
