@@ -58,7 +58,7 @@ def forge_all():
                   (f"UPDATE {table} SET {name} = ? WHERE {where}", [other(row[i], kind)] + key))
         forge(f"delete {table}", (f"DELETE FROM {table} WHERE {where}", key))
         forge(f"delete all {table}", f"DELETE FROM {table}")
-        # A row more: with other keys, and other values where these must be unique.
+        # An additional row: with other keys, and other values where these must be unique.
         unique = {name for index in db.execute(f"SELECT name FROM pragma_index_list('{table}') WHERE \"unique\"").fetchall()
                   for name, in db.execute(f"SELECT name FROM pragma_index_info('{index[0]}')")}
         more = [(value + 1000 if isinstance(value, int) else str(value) + "y") if pk or name in unique else value
@@ -70,7 +70,7 @@ def forge_all():
             more[2:4] = row[2:4]
         forge(f"insert {table}", (f"INSERT INTO {table} VALUES ({marks})", more))
 
-    # The changes that pay: a promotion of another, an old figure that counts again, samples of another.
+    # The changes that pay: another's promotion, an old figure that counts again, samples of another trial.
     titled, = db.execute("SELECT trial FROM promotion").fetchone()
     slow, = db.execute("SELECT max(id) FROM trial").fetchone()
     forge("a promotion", ("INSERT INTO promotion (trial, over, at, reason) VALUES (?, ?, 'now', 'me')", (slow, titled)))
