@@ -330,7 +330,7 @@ static void expect_rivals(void **state, const char *backends, const char *list, 
     json_decref(answer);
 }
 
-/* The rivals fa3 and flex are backends of torch with separate names. A peer that has only such
+/* The rivals fa3 and flex are backends of torch with separate names. A peer that has only these
  * backends is a rival itself. */
 static void knows_backends_by_their_own_names(void **state)
 {

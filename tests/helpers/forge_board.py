@@ -1,9 +1,9 @@
 """forge_board.py BOARD FOLDER [LINKS]: forgeries of a board by another program, one file each
 
-Copies BOARD to FOLDER/0.db, FOLDER/1.db, ... and changes one thing in each: a column of a row, a row that goes, a row
-that comes, two rows that change places. The triggers that would forbid it are dropped, and made again. FOLDER/list
-names what was done, a line for each file. With LINKS the one thing is that all links after these go, with their runs
-and events, and that SQLite forgets the rest.
+Copies BOARD to FOLDER/0.db, FOLDER/1.db, ... and makes one change in each: a column of a row, a deleted row, an added
+row, two swapped rows. The triggers that would forbid it are dropped, and created again. FOLDER/list describes the
+changes, one line per file. With LINKS the only change is that all links after these are deleted, with their runs and
+events, and their numbers are freed for reuse.
 """
 import shutil
 import sqlite3

@@ -98,7 +98,7 @@ static void judge(const scene *s, const extreme *e, const char *kernel)
             count++;
         }
         double lse = logit + log(count);
-        double roundings = (double)p->dim_qk + 4; /* in the sum of the logit; in what follows */
+        double roundings = (double)p->dim_qk + 4; /* in the sum of the logit; after it */
         if (!(fabs((double)s->lse[row] - lse) <= roundings * 0x1p-24 * fabs(lse)))
             fail_msg("%s, %s: LSE %g instead of %g", e->spec, kernel, (double)s->lse[row], lse);
         for (int64_t c = 0; c < p->dim_v; c++) {

@@ -175,7 +175,7 @@ static void test_one_plan(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Contexts of their own                                                      */
+/* A context per thread                                                       */
 /* -------------------------------------------------------------------------- */
 
 static void *live_apart(void *data)

@@ -91,7 +91,7 @@ def test_table(folder):
         file.write_text(whole.replace("2.00x", "2.10x").replace("4.00x", "4.10x"))
         assert run(folder, "--check").returncode == 1, "a figure that was changed by hand"
         file.write_text(whole)
-    # Words have a separate table, and the problem in their list that has none is there too.
+    # Words have a separate table, which also contains the one problem in their list without words.
     plain, means = page.read_text(), "| geometric mean |  | 4.00x | 0.50x |"
     write(folder, "2026-01-02", "words.json", "12:00:00",
           row(f"{P1} causal window=9:", 1e-5, match("flex", 3e-5, 3.0)),
