@@ -1,5 +1,5 @@
 /*
- * test_board.c - `heed board` and `heed wisdom` as people call them
+ * test_board.c - the `heed board` and `heed wisdom` commands
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -144,7 +144,7 @@ static void tells_of_damage(void **state)
 #define QUICKLY \
     "--device cpu --threads 1 --peers none --seconds 0.5 --rivals 0.01 --trials 1 --seed 1"
 
-/* A verb that passes over a leader names it. */
+/* A verb that skips a leader names it. */
 static void names_a_damaged_leader(void **state)
 {
     static const run_heed_row lines[] = {
@@ -199,7 +199,8 @@ static void makes_wisdom_of_the_board(void **state)
     json_decref(json);
 }
 
-/* Wisdom cannot select somebody's source: it gets the best of heed's own, and that is said. */
+/* Wisdom cannot select a user's source: it gets the best of heed's own kernels, and a message says
+ * so. */
 static void passes_over_what_it_cannot_select(void **state)
 {
     static const run_heed_row lines[] = {

@@ -1,5 +1,5 @@
 /*
- * test_run.c - `heed run` as people call it: its results, refusals, inputs and outputs
+ * test_run.c - the `heed run` command: results, errors, inputs and outputs
  */
 #include <math.h>
 #include <setjmp.h>
@@ -73,7 +73,8 @@ static void refuses_arrays_that_do_not_fit(void **state)
     EXPECT(state, lines);
 }
 
-/* A file that does not fit names the option, the file, the dimension and what is expected. */
+/* For a file that does not fit, the message names the option, the file, the dimension and the
+ * expected size. */
 static void refuses_operands_that_do_not_fit(void **state)
 {
     static const run_heed_row lines[] = {
@@ -104,7 +105,7 @@ static void refuses_operands_that_do_not_fit(void **state)
     EXPECT(state, lines);
 }
 
-/* Words that files say themselves, on kernels that take them. */
+/* Words that follow from the files, on kernels that support them. */
 static void computes_with_operands(void **state)
 {
     static const run_heed_row lines[] = {
@@ -192,7 +193,7 @@ static void computes_attention(void **state)
     free(result);
 }
 
-/* Writes @name.npy in the other order as @name_t.npy. */
+/* Writes @name.npy in the other order to @name_t.npy. */
 static void swap_array(void **state, const char *name)
 {
     lab_tensor tensor;
@@ -205,8 +206,9 @@ static void swap_array(void **state, const char *name)
     lab_tensor_free(&tensor);
 }
 
-/* PyTorch's order: said, it gives the same numbers in that order; not said, what looks like it is
- * warned of, and what does not fit otherwise is an error that names the option. */
+/* PyTorch's order: with the option, the numbers are the same, in that order. Without it, arrays
+ * that look like it cause a warning, and arrays that fit only that order cause an error that names
+ * the option. */
 static void knows_both_layouts(void **state)
 {
 #define SWAPPED "heed run --q Q_t.npy --k K_t.npy --v V_t.npy "
@@ -238,7 +240,7 @@ static void knows_both_layouts(void **state)
 #undef SWAPPED
 }
 
-/* The capture holds the model's own output of its first layer. */
+/* The capture contains the model's output of its first layer. */
 static void agrees_with_a_real_model(void **state)
 {
     lab_safetensors *file;
@@ -278,7 +280,7 @@ static void warns_of_what_is_not_finite(void **state)
     EXPECT(state, lines);
 }
 
-/* Their size is not known before the end. */
+/* The size of a pipe is unknown before its end. */
 static void reads_pipes(void **state)
 {
     static const run_heed_row lines[] = {
@@ -294,7 +296,7 @@ static void reads_pipes(void **state)
     EXPECT(state, lines);
 }
 
-/* An old result stays until the new one is whole; nothing else is left behind. */
+/* An old result is kept until the new one is complete; no temporary files are left. */
 static void replaces_results_as_a_whole(void **state)
 {
     static const run_heed_row lines[] = {

@@ -1,6 +1,6 @@
 /*
- * test_run_append.c - `heed run` of new keys and values and of rotary embeddings: results,
- * files written, refusals
+ * test_run_append.c - `heed run` with appended keys and values and with rotary embeddings: results,
+ * output files, errors
  */
 #include <math.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ enum {
     DIM = 16,
     DIM_V = 24,
     ROTARY = 12,
-    BEHIND = 4, /* a V that is a part of K has as many columns, and others are rotated */
+    BEHIND = 4, /* if V is a part of K it has this many columns, and the others are rotated */
     PAGE = 7,
     PAGES = 8,
     EACH = KEYS / PAGE
@@ -103,7 +103,7 @@ static float *row_of(const lab_tensor *tensor, int64_t batch, int64_t seq, int64
     return (float *)tensor->data + ((batch * shape[1] + seq) * shape[2] + head) * shape[3];
 }
 
-/* NaN to whatever no sequence has, and to where new keys go. */
+/* Writes NaN to everything outside the sequences, and to the slots of new keys. */
 static void blank(lab_tensor *cache)
 {
     for (int64_t b = 0; b < BATCH; b++)
@@ -119,7 +119,7 @@ static void fill(lab_tensor *cache, const lab_tensor *new)
                APPEND * HEADS * (size_t)cache->shape[3] * sizeof(float));
 }
 
-/* Writes the pages of @cache as NAME.npy, others NaN. */
+/* Writes the pages of @cache to NAME.npy; other pages are NaN. */
 static void put_pool(void **state, const char *name, const lab_tensor *cache)
 {
     const size_t row = HEADS * (size_t)cache->shape[3] * sizeof(float);
@@ -134,7 +134,7 @@ static void put_pool(void **state, const char *name, const lab_tensor *cache)
     lab_tensor_free(&pool);
 }
 
-/* How columns are rotated. */
+/* Kind of rotation. */
 typedef struct turn {
     const char *name;
     int64_t first;
@@ -157,7 +157,7 @@ static void rotate(float *row, const turn *how, const lab_tensor *angles, int64_
     }
 }
 
-/* Writes Q and K as they are when rotated, K in pages too. */
+/* Writes the rotated Q and K, K also in pages. */
 static void put_rotated(void **state, const turn *how, const lab_tensor *angles,
                         const lab_tensor *q, const lab_tensor *full)
 {
@@ -184,7 +184,7 @@ static void put_rotated(void **state, const turn *how, const lab_tensor *angles,
 static void put_angles(void **state, lab_tensor angles[2])
 {
     static const char *const names[] = { "cos", "sin" };
-    for (int i = 0; i < 2; i++) { /* of more positions than there are keys */
+    for (int i = 0; i < 2; i++) { /* for more positions than keys */
         char file[64];
         angles[i] = zeros(HEED_DATA_F32, 2, (int64_t[]){ KEYS + 4, ROTARY / 2 });
         for (int64_t n = 0; n < lab_tensor_elements(&angles[i]); n++) {
@@ -201,7 +201,7 @@ static void put_angles(void **state, lab_tensor angles[2])
     }
 }
 
-/* Whole numbers, and arrays of zeros whose shapes or types do not fit. */
+/* Integers, and arrays of zeros whose shapes or types do not fit. */
 static void put_others(void **state)
 {
     static const struct {
@@ -241,7 +241,7 @@ static void put_others(void **state)
     }
 }
 
-/* Queries one after another. */
+/* Queries in packed form. */
 static void put_packed(void **state, const lab_tensor *q)
 {
     lab_tensor packed = zeros(HEED_DATA_F32, 3, (int64_t[]){ BATCH * QUERIES, HEADS_Q, DIM });
@@ -308,11 +308,11 @@ static int open_arrays(void **state)
 #define LENGTHS "--lengths lengths.npy "
 #define ROTATED "--rotary-cos cos.npy --rotary-sin sin.npy "
 
-/* A run with new keys, and one whose caches have them already, rotated as its queries are: equal to
- * the bit, as are the caches. */
+/* A run with new keys, and one whose caches already contain them and whose queries are rotated:
+ * outputs and caches must have the same bits. */
 static const struct {
     const char *all;             /* options of both */
-    const char *q, *k, *v, *new; /* files of the former, and its options */
+    const char *q, *k, *v, *new; /* files of the first, and its options */
     const char *q_rotated, *k_full, *v_full;
     const char *spec;
 } runs[] = {
@@ -350,7 +350,7 @@ static const struct {
       NULL, "f32 shared append=3 rotary=12" },
 };
 
-/* Runs a line, whose report must have @spec. */
+/* Runs a line whose report must contain @spec. */
 static void run_line(void **state, const char *line, const char *spec, heed_said *said)
 {
     run_heed(state, &way, line, said);
@@ -387,7 +387,7 @@ static void appends_as_if_keys_were_there(void **state)
     free(said);
 }
 
-/* The report names what was written, and the files that were read stay as they are. */
+/* The report names the output files, and input files are unchanged. */
 static void names_its_files(void **state)
 {
     static const run_heed_row lines[] = {
@@ -408,7 +408,7 @@ static void names_its_files(void **state)
     EXPECT(state, lines);
 }
 
-/* Arrays of the file of --tensors, by their whole names. */
+/* Arrays in the file of --tensors, by their full names. */
 static void reads_named_arrays(void **state)
 {
     static const run_heed_row lines[] = {
@@ -426,7 +426,7 @@ static void reads_named_arrays(void **state)
     EXPECT(state, lines);
 }
 
-/* Cosines and sines of another type than Q and K have. */
+/* Cosines and sines of a type other than that of Q and K. */
 static void takes_tables_of_each_type(void **state)
 {
     static const run_heed_row lines[] = {
@@ -561,7 +561,8 @@ static void refuses_rotations_that_do_not_fit(void **state)
     EXPECT(state, lines);
 }
 
-/* A page that is written to has one place alone. Entries in the place of a prefix do not count. */
+/* A page that is written to must occur only once. Table entries in the range of a prefix do not
+ * count. */
 static void refuses_pages_that_are_shared(void **state)
 {
     static const run_heed_row lines[] = {

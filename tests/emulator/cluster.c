@@ -1,18 +1,18 @@
 /*
  * cluster.c - blocks of a cluster: their barrier, and accesses to shared memory of other blocks
  *
- * A store comes some turns after it was started, in no certain order. Until then what it shall fill
- * is poison. A barrier of the block that is stored to counts its bytes, and who waits for that
- * barrier's phase knows of it, nobody else.
+ * A store arrives some turns after it was started, in random order. Until then its target is
+ * poison. A barrier of the target block counts its bytes, and is the only way to wait for it: only
+ * threads that wait for the barrier's phase may use the data.
  */
 #include "emulator/machine.h"
 
 #include <string.h>
 
-#define TURNS_MAX 6 /* that a store may take */
+#define TURNS_MAX 6 /* that a store may take at most */
 
-/* Where shared memory of all blocks is to all of them: that of the first one from here on, that of
- * the next one as much further. A thread's own addresses are less. */
+/* Cluster addresses of shared memory: that of the first block starts here, those of the others
+ * follow at the same distance. A thread's block-local addresses are smaller. */
 #define WINDOW_BITS 24
 
 typedef struct remote_store {
@@ -43,7 +43,7 @@ void cluster_reset(machine *m)
 /* The barrier                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* The phase is over when all that have not left have come. */
+/* The phase is complete when all threads that have not exited have arrived. */
 static void settle(machine *m)
 {
     meeting *all = &m->meeting;
@@ -115,14 +115,14 @@ uint32_t emulator_mapped(uint32_t smem, uint32_t rank)
     return smem | (rank + 1) << WINDOW_BITS;
 }
 
-/* The block of an address, a thread's own or a mapped one. */
+/* The block of an address, block-local or mapped. */
 static uint32_t rank_of(const thread *t, uint32_t smem)
 {
     uint32_t window = smem >> WINDOW_BITS;
     return window == 0 ? t->rank : window - 1;
 }
 
-/* Does the thread know of anything that block @rank has done, be it to begin? */
+/* Returns whether the access is ordered after anything in block @rank, at least its start. */
 static bool knows(const access *it, uint32_t rank)
 {
     uint32_t threads = it->m->launch->threads;
@@ -132,7 +132,7 @@ static bool knows(const access *it, uint32_t rank)
     return false;
 }
 
-/* Is block @rank there, which is not the thread's own? */
+/* Checks that block @rank, which the thread accesses, exists, has started and has not exited. */
 static void check_there(const access *it, uint32_t rank)
 {
     machine *m = it->m;
@@ -224,7 +224,7 @@ bool cluster_deliver(machine *m, bool any)
 /* The end of a block                                                         */
 /* -------------------------------------------------------------------------- */
 
-/* The last thread of block @rank leaves: nothing may be on its way. */
+/* The last thread of block @rank exits: no store to it may be under way. */
 static void check_alone(machine *m, uint32_t rank)
 {
     uint32_t first = rank * m->pitch, end = first + m->pitch;

@@ -1,7 +1,7 @@
 /*
  * ptx_hopper.cuh - the instructions of src/cuda/kernels/ptx_hopper.cuh, in C on the emulator
  *
- * Included first, like ptx.cuh. Products take the addresses of their registers: their values are
+ * Included first, like ptx.cuh. Products receive the addresses of their registers, whose values are
  * read and written when the product is waited for.
  */
 #ifndef HEED_PTX_HOPPER_CUH
@@ -81,7 +81,7 @@ HEED_DEVICE void ptx_prefetch_map(const heed_cuda_map *map)
     emulator_check_global(map, 64);
 }
 
-/* Caches hold nothing that memory does not. */
+/* Caches are not emulated. */
 HEED_DEVICE void ptx_tensor_prefetch(const heed_cuda_map *map, i32 column, i32 head, i32 row,
                                      i32 batch)
 {
@@ -170,7 +170,7 @@ HEED_DEVICE void ptx_wgmma_done_a(u32 *a, int count)
     (void)count;
 }
 
-/* @a is NULL if it is in shared memory; @flags are those of b, beside @add. */
+/* @a is NULL if it is in shared memory; @flags are those of b, in addition to @add. */
 HEED_DEVICE void ptx_wgmma_so(int n, float *d, const u32 *a, u64 a_desc, u64 b_desc, int add,
                               u32 flags)
 {
@@ -278,7 +278,7 @@ HEED_DEVICE void ptx_wgmma_n256_rs(float d[128], const u32 a[4], u64 b, int add)
     ptx_wgmma(256, d, a, 0, b, add);
 }
 
-/* ---- which line asks ---- */
+/* ---- line of the request ---- */
 
 #define ptx_mbarrier_init(barrier, count) (EMULATOR_HERE, ptx_mbarrier_init(barrier, count))
 #define ptx_mbarrier_arrive(barrier) (EMULATOR_HERE, ptx_mbarrier_arrive(barrier))

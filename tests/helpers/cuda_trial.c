@@ -1,5 +1,5 @@
 /*
- * cuda_trial.c - plans of fwd_16bit_sm80_mma behind the fake driver, and what executions launch
+ * cuda_trial.c - plans of fwd_16bit_sm80_mma with the fake driver, and the launches of executions
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,11 +6,11 @@
 
 #include "heed.h"
 
-/* The problem of @spec, which has to be a good one, in normal form. */
+/* The problem of @spec, which must be valid, in normal form. */
 heed_problem parsed(const char *spec);
 
-/* A small one in float32 where every size is another, with nothing written out that may be left
- * out. */
+/* A small one in float32 with different sizes everywhere, and defaults for everything that may be
+ * left out. */
 heed_problem plain_problem(void);
 
 #endif /* PROBLEMS_H */

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""heed.flash_attn and heed.flash_attn_3 beside the formula, but for caches.
+"""heed.flash_attn and heed.flash_attn_3 compared with the formula, without caches.
 
     test_flash_attn.py
 
-flash_case.py says where the package and the library come from. Exits with 77 where there is no torch.
+flash_case.py says where the package and the library come from. Exits with 77 without torch.
 """
 
 import inspect
@@ -12,12 +12,12 @@ import unittest
 
 from flash_case import DEVICE, Case, flash_attn, flash_attn_3, formula, heed, torch
 
-# FlashAttention's own bound: an error of twice that of the same formula in the tensors' type.
+# FlashAttention's own bound: twice the error of the same formula in the tensors' type.
 BOUND = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 
 class Signatures(unittest.TestCase):
-    """Names and order, as of FlashAttention 2.8.4 and of hopper/."""
+    """Names and order as in FlashAttention 2.8.4 and in hopper/."""
 
     def names(self, function):
         return " ".join(inspect.signature(function).parameters)
@@ -135,7 +135,7 @@ class Dense(Case):
         self.assertEqual(cache.shape, (2, 0, 4, 16))
 
     def test_scales_and_softcaps(self):
-        """A scale of 0 makes means; a softcap below 0 is off."""
+        """A scale of 0 gives means; a negative softcap is off."""
         q, k, v = (self.draw(2, 9, 4, 16) for _ in range(3))
         for module in (flash_attn, flash_attn_3):
             for causal in (False, True):
@@ -146,7 +146,7 @@ class Dense(Case):
         self.near(flash_attn.flash_attn_func(q, k, v, alibi_slopes=slopes), formula(q, k, v, slopes=slopes)[0])
 
     def test_combine(self):
-        """Attention to all keys, of that to parts of them."""
+        """Attention to all keys, combined from attention to parts of them."""
         q, k, v = self.draw(2, 9, 4, 16), self.draw(2, 30, 4, 16), self.draw(2, 30, 4, 16)
         wanted, sums = formula(q, k, v)
         parts = [flash_attn_3.flash_attn_func(q, k[:, i:j], v[:, i:j], return_attn_probs=True)

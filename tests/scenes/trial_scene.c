@@ -1,5 +1,5 @@
 /*
- * trial_scene.c - candidates out of tests/data/trial, and a small problem to try them on
+ * trial_scene.c - candidates from tests/data/trial, and a small problem to run them on
  */
 #include "trial_scene.h"
 

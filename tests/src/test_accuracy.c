@@ -1,10 +1,10 @@
 /*
- * test_accuracy.c - the errors of the CPU's kernels in float32, against those of a matrix library
+ * test_accuracy.c - errors of the CPU kernels in float32, compared with those of a matrix library
  *
- * The limits are twice the root mean square of the errors of OpenBLAS 0.3.21 (sgemm, softmax,
- * sgemm) on the same values, in the least of its core types SkylakeX and Haswell. With large logits
- * the weights of nearly all rows are exact, and all of the error of O is that of the few rows whose
- * two largest logits nearly tie: there the mean needs many draws.
+ * The limits are twice the RMS errors of OpenBLAS 0.3.21 (sgemm, softmax, sgemm) on the same
+ * values, using the better of its core types SkylakeX and Haswell. With large logits the weights of
+ * nearly all rows are exact, and the whole error of O comes from the few rows whose two largest
+ * logits nearly tie, so the mean needs many draws.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -32,8 +32,8 @@ typedef struct accuracy {
     double query;   /* Q is multiplied by this */
     double value;   /* V is value + spread * V */
     double spread;
-    double o_limit;   /* root mean square of |o - reference| / |reference|, in units of 2^-24 */
-    double lse_limit; /* of the LSE's error, in units of 2^-24 */
+    double o_limit;   /* RMS of |o - reference| / |reference|, in units of 2^-24 */
+    double lse_limit; /* RMS error of the LSE, in units of 2^-24 */
 } accuracy;
 
 #define SMALL "b1 h4 s64 d64 f32"
@@ -107,7 +107,7 @@ static void done(scene *s)
     free(s->out_lse);
 }
 
-/* Squares of errors, in the mean of rows, and over how many draws. */
+/* Sums over draws of mean squared errors per row, and the number of draws. */
 typedef struct errors {
     double o, lse;
     uint64_t draws;

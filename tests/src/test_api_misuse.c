@@ -1,8 +1,9 @@
 /*
- * test_api_misuse.c - bad input for every function and struct but heed_problem
+ * test_api_misuse.c - bad input for every public function and struct except heed_problem
  *
- * Each must give the documented status and a message that names the field, the value and the limit,
- * and must leave the caller's objects as they were. test_problem_misuse.c does so for problems.
+ * Each call must return the documented status and a message that names the field, the value and the
+ * limit, and must leave the caller's objects unchanged. test_problem_misuse.c does this for
+ * problems.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +73,7 @@ static void test_environment(void **state)
     assert_int_equal(setenv("HEED_CPU", "pentium", 1), 0);
     expect_bad_options(&(heed_options){ .size = sizeof(heed_options) },
                        WORDS("HEED_CPU", "pentium", "scalar"));
-    heed_context *context = make_context("scalar"); /* the option comes before the environment */
+    heed_context *context = make_context("scalar"); /* the option overrides the environment */
     assert_string_equal(heed_context_cpu(context), "scalar");
     heed_context_destroy(context);
     if (kept)
@@ -121,7 +122,7 @@ static void test_plan_arguments(void **state)
     heed_context_destroy(context);
 }
 
-/* Names of kernels that are not: each is @name with @tail after it. */
+/* Names of kernels that do not exist: each is @name followed by @tail. */
 static void test_kernel_names(void **state)
 {
     heed_context *context = make_context(NULL);
@@ -151,7 +152,7 @@ static void test_kernel_names(void **state)
     heed_context_destroy(context);
 }
 
-/* Kernels that a masked machine cannot run say so, and are never chosen. */
+/* Kernels that the restricted machine cannot run report this and are never chosen. */
 static void test_unsupported_kernels(void **state)
 {
     heed_context *context = make_context("scalar");
@@ -231,7 +232,7 @@ typedef struct tensors {
 
 #define POISON 0x7e
 
-/* A plan that needs a workspace, with buffers that are right. */
+/* A plan that needs a workspace, with valid buffers. */
 static tensors *make_tensors(heed_context *context)
 {
     tensors *t = calloc(1, sizeof *t);
@@ -317,8 +318,8 @@ static void test_buffer_pointers(void **state)
     heed_context_destroy(context);
 }
 
-/* After a heed_plan_create() whose status nobody looked at, the next call is heed_execute(), which
- * says what is wrong. */
+/* After a heed_plan_create() whose status was ignored, the next call is heed_execute(), which
+ * reports the error. */
 static void test_nothing_to_ask(void **state)
 {
     char text[8] = "full";
@@ -357,7 +358,7 @@ static void test_workspace_size(void **state)
                            WORDS("plan", "NULL")));
     assert_true(is_refused("buffers", heed_execute(t->plan, NULL), HEED_ERR_INVALID,
                            WORDS("buffers", "NULL")));
-    assert_int_equal(heed_execute(t->plan, &t->buffers), HEED_OK); /* nothing was wrong but that */
+    assert_int_equal(heed_execute(t->plan, &t->buffers), HEED_OK); /* nothing else was wrong */
     free_tensors(t);
     heed_context_destroy(context);
 }
@@ -392,7 +393,7 @@ static void test_wisdom_arguments(void **state)
 
 static void test_wisdom_paths(void **state)
 {
-    static const char *const paths[] = { "/dev/null/wisdom", "/" }; /* which nobody can make */
+    static const char *const paths[] = { "/dev/null/wisdom", "/" }; /* none can be created */
     heed_context *context = make_context(NULL);
     for (size_t i = 0; i < COUNT(paths); i++) {
         assert_true(is_refused("load", heed_wisdom_load(context, paths[i], NULL, NULL),

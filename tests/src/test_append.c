@@ -1,6 +1,7 @@
 /*
- * test_append.c - new keys and values: an execution that appends gives, bit for bit, what one gives
- * whose cache had them before, and leaves the cache as that one is, every byte of it
+ * test_append.c - appended keys and values: an execution that appends gives, bit for bit, the
+ * result of one whose cache already contained them, and leaves the cache identical to it, byte for
+ * byte
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include "appended.h"
 #include "heed.h"
 
-/* One new key and several, in pages that they cross, at the first slots and up to the last ones. */
+/* One new key and several, across page boundaries, in the first slots and up to the last ones. */
 static const char *const specs[] = {
     "b4 h4/2 s1/40 d16 f32 lengths append=1",
     "b4 h4/2 s3/40 d16 f32 lengths causal=br append=3",
@@ -83,9 +84,9 @@ static void compare(heed_context *context, const char *spec, const char *kernel)
     execute(context, p, kernel, buffers[0]);
     execute(context, &a.rest, kernel, buffers[1]);
     if (!appended_is_done(&a))
-        fail_msg("%s, %s: the cache is not as it should be", spec, kernel);
+        fail_msg("%s, %s: the cache has wrong contents", spec, kernel);
     if (memcmp(o[0], o[1], size) != 0 || memcmp(lse[0], lse[1], rows * sizeof(float)) != 0)
-        fail_msg("%s, %s: another answer than that of a cache that is complete", spec, kernel);
+        fail_msg("%s, %s: the result differs from that of a complete cache", spec, kernel);
     for (int i = 0; i < 2; i++) {
         free(o[i]);
         free(lse[i]);
@@ -102,7 +103,7 @@ static void test_append_equals_concatenation(void **state)
     heed_context_destroy(context);
 }
 
-/* So many new keys that threads share them. */
+/* Enough new keys to be divided among threads. */
 static void test_long_pieces(void **state)
 {
     heed_context *context = make_context(2);
@@ -111,7 +112,7 @@ static void test_long_pieces(void **state)
     heed_context_destroy(context);
 }
 
-/* A plan holds for all lengths: steps of one key after another. */
+/* One plan for all lengths: keys are appended one at a time. */
 static void test_step_after_step(void **state)
 {
     static float q[2 * 8], k[2 * 6 * 8], v[2 * 6 * 8], k_new[2 * 8], v_new[2 * 8], o[2 * 8];
@@ -219,7 +220,7 @@ static void test_wrong_ones_are_refused(void **state)
     }
 }
 
-/* Specs, and how they are printed. */
+/* Specs and their printed form. */
 static const char *const printed[][2] = {
     { "b2 h1 s1/4 d4 append=1 f32 lengths", "b2 h1 s1/4 d4 f32 append=1 lengths=b" },
     { "b2 h1 s1/4 d4 f32 lengths append=2 rotary=4:interleaved sin=f16 cos=f16",

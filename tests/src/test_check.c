@@ -1,6 +1,6 @@
 /*
- * test_check.c - on a CPU, lengths, cumulative lengths and entries of page tables that are out of
- * range are found before each execution, and all others let through
+ * test_check.c - on a CPU, out-of-range lengths, cumulative lengths and page table entries are
+ * found before each execution, and valid ones are accepted
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /*
- * test_extreme_logits.c - every config of every CPU kernel on logits as large as float32 has them
+ * test_extreme_logits.c - every config of every CPU kernel with logits near the limits of float32
  *
- * All keys are copies of two vectors, so that which logits are equal is certain however they are
- * rounded: the output is the mean over the keys with the larger one, and the LSE is that logit plus
- * the logarithm of their number.
+ * All keys are copies of two vectors, so it is certain which logits are equal however they are
+ * rounded. The output is the mean over the keys with the larger logit, and the LSE is that logit
+ * plus the logarithm of their number.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -24,11 +24,11 @@
 #define KEYS 300
 
 typedef struct extreme {
-    const char *spec; /* of ROWS queries and up to KEYS keys, one head */
+    const char *spec; /* ROWS queries, up to KEYS keys, one head */
     double query;     /* every element of Q */
-    double key;       /* every element of the keys that count */
-    double other;     /* of the keys between them, whose logits are lower */
-    int step;         /* the keys 0, step, 2 step, ... count */
+    double key;       /* every element of the keys that have the larger logit */
+    double other;     /* every element of the other keys */
+    int step;         /* the keys 0, step, 2 * step, ... have the larger logit */
 } extreme;
 
 static const extreme extremes[] = {
@@ -56,8 +56,8 @@ typedef struct scene {
     heed_context *context;
     float q[ROWS * HEED_DIM_MAX], k[KEYS * HEED_DIM_MAX], v[KEYS * HEED_DIM_MAX];
     float o[ROWS * HEED_DIM_MAX], lse[ROWS];
-    double value[KEYS]; /* of every column of V */
-    double query, key;  /* as the type has them */
+    double value[KEYS]; /* value of every column of V */
+    double query, key;  /* rounded to the type */
 } scene;
 
 static double rounded(const scene *s, double x)
@@ -98,7 +98,7 @@ static void judge(const scene *s, const extreme *e, const char *kernel)
             count++;
         }
         double lse = logit + log(count);
-        double roundings = (double)p->dim_qk + 4; /* of the logit's sum; of what comes after it */
+        double roundings = (double)p->dim_qk + 4; /* in the sum of the logit; after it */
         if (!(fabs((double)s->lse[row] - lse) <= roundings * 0x1p-24 * fabs(lse)))
             fail_msg("%s, %s: LSE %g instead of %g", e->spec, kernel, (double)s->lse[row], lse);
         for (int64_t c = 0; c < p->dim_v; c++) {
@@ -129,7 +129,7 @@ static bool run(scene *s, const char *kernel)
     return true;
 }
 
-/* V is @value everywhere, and so is O. Returns what @kernel made of it at first. */
+/* V is @value everywhere, and so must be O. Returns the first element of O from @kernel. */
 static double large_values(scene *s, const char *kernel, double value)
 {
     const heed_problem *p = &s->problem;
@@ -138,7 +138,8 @@ static double large_values(scene *s, const char *kernel, double value)
     return run(s, kernel) ? lab_element_get(p->type, s->o, 0) : value;
 }
 
-/* The bound of heed.h on (keys + 1) * max |v|, and that nothing beyond it is finite and wrong. */
+/* Below the bound of heed.h on (keys + 1) * max |v| results are right; above it, none is finite and
+ * wrong. */
 static void test_sums_of_large_values(void **state)
 {
     static const char *const specs[] = { "b1 h1 s5/300 d64 f32", "b1 h1 s5/300 d64 bf16" };

@@ -1,6 +1,6 @@
 /*
- * test_invariant.c - in a batch-invariant problem every batch element and packed sequence has the
- * bits that it has in any other batch
+ * test_invariant.c - batch-invariant problems: every batch element and packed sequence has the same
+ * bits in any batch
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,21 +15,21 @@
 
 #include "heed.h"
 
-#define ELEMENTS 24 /* that batches are drawn from */
+#define ELEMENTS 24 /* pool of elements for batches */
 #define QUERIES 12
 #define KEYS 704
 #define HEADS_Q 4
 #define HEADS_KV 2
 #define DIM 32
 #define PAGE 16
-#define PAGES (KEYS / PAGE) /* of an element */
+#define PAGES (KEYS / PAGE) /* per element */
 #define BATCHES 100         /* of each kind */
 
 #define Q_SIZE (QUERIES * HEADS_Q * DIM)
 #define KEY_SIZE (HEADS_KV * DIM)
 #define K_SIZE (KEYS * KEY_SIZE)
 
-/* Sizes and words of a kind of problem; packed ones have as many tokens as the batch needs. */
+/* Sizes and words of a kind of problem; a packed one has the tokens that the batch needs. */
 static const struct kind {
     int queries;
     enum {
@@ -92,7 +92,7 @@ static heed_plan *plan_for(heed_context *context, const struct kind *kind, int b
     return plan;
 }
 
-/* The pages of a batch, in an order of their own each time. */
+/* Assigns pages to the elements of a batch, in a random order. */
 static void draw_table(int batch)
 {
     for (int i = 0; i < batch * PAGES; i++) {
@@ -161,7 +161,7 @@ static void try_batch(heed_context *context, const struct kind *kind)
     const int looked_at = (int)(draw() % (uint32_t)batch);
     compute(alone, kind, &members[looked_at], 1, own);
     if (memcmp(own, o + (size_t)looked_at * rows, rows * sizeof *own) != 0)
-        fail_msg("%s: element %d of %d has other bits alone", heed_plan_name(alone), looked_at,
+        fail_msg("%s: element %d of %d has different bits alone", heed_plan_name(alone), looked_at,
                  batch);
     heed_plan_destroy(together);
     heed_plan_destroy(alone);
@@ -190,8 +190,8 @@ static void test_thousand_batches(void **state)
     heed_context_destroy(context);
 }
 
-/* Without the word, kernels or splits are chosen for the batch: else the test above shows nothing.
- */
+/* Without the word, kernels or splits depend on the batch; otherwise the test above would be
+ * vacuous. */
 static void test_word_matters(void **state)
 {
     heed_context *context = make_context();
@@ -204,7 +204,7 @@ static void test_word_matters(void **state)
     heed_context_destroy(context);
 }
 
-/* Wisdom of one batch is that of all, in other strides too. */
+/* Wisdom for one batch applies to all, with other strides too. */
 static void test_wisdom_is_shared(void **state)
 {
     static const char *const specs[] = { "b9 h2 s3/40 d16 f32 invariant",

@@ -1,8 +1,8 @@
 /*
  * test_modified_logits.c - CPU kernels on problems whose operands and expressions change logits,
- * hide keys or add sinks, against the definition in float64
+ * hide keys or add sinks, compared with the definition in float64
  *
- * Each expression is written a second time here, in C.
+ * Each expression is also written in C here.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -194,7 +194,8 @@ static void with_all(void (*body)(logits_scene *s, heed_context *context))
             for (size_t i = 0; i < COUNT(shapes); i++) {
                 char shape[128];
                 logits_scene s;
-                /* Each feature with each mask, and with each shape, if not all three together. */
+                /* Each feature with each mask and with each shape, but not all combinations of the
+                 * three. */
                 if ((f + m + i) % 3 != 0)
                     continue;
                 snprintf(shape, sizeof shape, "%s %s", shapes[i], masks[m]);
@@ -216,8 +217,8 @@ static void test_features_as_defined(void **state)
     with_all(check_plain);
 }
 
-/* Puts NaN into keys and values that no query sees, and into the bias of pairs that do not see each
- * other; and an infinity into a value that some see. */
+/* Puts NaN into keys and values that no query sees and into the bias of hidden pairs, and an
+ * infinity into a value that some queries see. */
 static void plant(logits_scene *s)
 {
     const heed_problem *p = &s->problem;
@@ -266,10 +267,10 @@ static void test_hidden_keys_never_count(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Equal ways to say it                                                       */
+/* Equivalent descriptions                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* Makes the operands of @b of those of @a. */
+/* Makes the operands of @b from those of @a. */
 typedef void convert_fn(const logits_scene *a, logits_scene *b);
 
 static void share_slopes(const logits_scene *a, logits_scene *b)
@@ -284,7 +285,7 @@ static void share_starts(const logits_scene *a, logits_scene *b)
            (size_t)a->problem.seq_q * sizeof(int32_t));
 }
 
-/* Calls each(b, pair, is it shown in a?) for all pairs. */
+/* Calls each(b, pair, is it visible in a?) for all pairs. */
 static void for_shown(const logits_scene *a, logits_scene *b,
                       void (*each)(logits_scene *b, const logits_pair *at, bool shown))
 {

@@ -1,7 +1,7 @@
 /*
- * test_packed.c - packed sequences give what each of them gives by itself, and nothing else is
- * written: lengths of 0, 1 and the most, equal and very unequal ones, cumulative lengths of both
- * types, on every kernel that takes them
+ * test_packed.c - packed sequences give the same results as each sequence alone, and nothing else
+ * is written: lengths of 0, 1 and the maximum, equal and very unequal ones, cumulative lengths of
+ * both types, on every kernel that supports them
  */
 #include <math.h>
 #include <setjmp.h>
@@ -21,14 +21,14 @@
 #include "problems.h"
 
 #define SEQUENCES_MAX 41
-#define TOKENS_Q 260 /* the most, with rows behind the last sequence */
+#define TOKENS_Q 260 /* maximum, including rows after the last sequence */
 #define TOKENS_K 420
 #define HEADS_Q 4
 #define HEADS_KV 2
 #define DIM 16
 #define UNTOUCHED 77.0F
 
-/* Lengths of sequences, and rows behind the last one. The last length repeats. */
+/* Lengths of sequences, and the number of rows after the last one. The last length repeats. */
 static const struct {
     const char *about;
     int sequences, q[8], k[8], behind_q, behind_k;
@@ -53,12 +53,12 @@ static const struct {
     { "one query beside many keys", 3, { 1, 1, 1 }, { 127, 1, 257 }, 0, 0 },
 };
 
-/* Words beside the sizes; where positions matter they are aligned bottom right. */
+/* Words in addition to the sizes; where positions matter they are aligned bottom right. */
 static const char *const words[] = {
     "", "causal=br", "window=9:2 align=br", "chunk=8 align=br", "causal=tl", "softcap=3 sinks",
 };
 
-/* Configs that split keys, beside the kernels' own. */
+/* Configs that split keys, in addition to the kernels' default ones. */
 static const char *const split[] = { "fwd_any_scalar_row__s4", "fwd_any_avx2_few__m4s4",
                                      "fwd_any_avx2_tile__m32n64s4" };
 
@@ -106,7 +106,7 @@ static void fill(float *data, size_t count, uint32_t seed)
     }
 }
 
-/* Computes @spec with @kernel; false if that cannot. */
+/* Computes @spec with @kernel; returns false if the kernel does not support it. */
 static bool run(heed_context *context, const char *kernel, const char *spec, heed_buffers buffers)
 {
     heed_problem problem;
@@ -134,7 +134,7 @@ static void compare(const float *x, const float *expected, size_t count, const c
             fail_msg("%s: element %zu is %g, not %g", spec, i, (double)x[i], (double)expected[i]);
 }
 
-/* The sequences of @o and @lse, which are packed, one by one. */
+/* Compares the sequences of @o and @lse, which are packed, one by one. */
 static void compare_each(heed_context *context, const char *kernel, const char *more,
                          const packing *p, const float *o, const float *lse)
 {
@@ -163,7 +163,7 @@ static void compare_each(heed_context *context, const char *kernel, const char *
     }
 }
 
-/* Rows behind the last sequence are as they were. */
+/* Rows after the last sequence are unchanged. */
 static void assert_untouched(const packing *p, const float *o, const float *lse)
 {
     const int last = p->cu_q[p->sequences];
@@ -174,7 +174,7 @@ static void assert_untouched(const packing *p, const float *o, const float *lse)
             assert_true(lse[h * p->tokens_q + t] == UNTOUCHED);
 }
 
-/* With cumulative lengths of 64 bits if @wide. False if the kernel cannot. */
+/* Uses 64-bit cumulative lengths if @wide. Returns false if the kernel does not support the set. */
 static bool try_set(heed_context *context, const char *kernel, const char *more, const packing *p,
                     bool wide)
 {
@@ -224,7 +224,7 @@ static void test_like_each_by_itself(void **state)
     heed_context_destroy(context);
 }
 
-/* Work and memory are as the tokens are many, however long a sequence may be. */
+/* Work and memory depend on the number of tokens, however long a sequence may be. */
 static void test_tasks_follow_tokens(void **state)
 {
     const heed_problem many = parsed("b256 h32/8 s131072 d64 f32 varlen=2000");
@@ -281,7 +281,7 @@ static void test_wrong_ones_are_refused(void **state)
     }
 }
 
-/* Specs, and how they are printed. */
+/* Specs and their printed form. */
 static const char *const printed[][2] = {
     { "b2 h1 s4 d4 f32 varlen=8", "b2 h1 s4 d4 f32 varlen=8" },
     { "b2 h1 s4 d4 f32 varlen=8/0", "b2 h1 s4 d4 f32 varlen=8/0" },

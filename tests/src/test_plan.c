@@ -39,7 +39,7 @@ static heed_plan *make_plan(heed_context *context, const char *spec, heed_effort
     return plan;
 }
 
-/* The candidate that the plan executes; there must be one, and one only. */
+/* Returns the candidate that the plan executes; there must be exactly one. */
 static heed_candidate chosen_of(const heed_plan *plan)
 {
     heed_candidate candidate;
@@ -61,8 +61,8 @@ static const char *const specs[] = {
     "b1 h32/8 s1/65536 d128 f16", "b2 h3 s77/5 d1/512 f32 causal=br",
 };
 
-/* Every kernel is considered once; of those that apply the one with the least predicted time is
- * taken. */
+/* Every kernel is considered once, and the applicable one with the least predicted time is
+ * chosen. */
 static void expect_good_estimate(const heed_plan *plan)
 {
     heed_candidate candidate;
@@ -102,8 +102,8 @@ static void test_estimate(void **state)
     }
 }
 
-/* The problem of a plan is the one that was given, normalized, whatever the caller does to its own.
- */
+/* The problem of a plan is the given one, normalized, whatever the caller later does to the
+ * original. */
 static void test_problem_is_copied(void **state)
 {
     heed_context *context = make_context("scalar", 1);
@@ -140,8 +140,8 @@ static void test_configs_differ(void **state)
     }
 }
 
-/* Every letter of a config's name has a knob with a name of its own, in that order. Behind the last
- * one there may be knobs that are named only where they have another value than their first. */
+/* Each letter of a config's name has a knob with a distinct name, in the same order. After the last
+ * letter there may be knobs that are named only if they differ from their first value. */
 static void test_knobs(void **state)
 {
     for (size_t i = 0; heed_kernel_name(i); i++) {
@@ -162,7 +162,7 @@ static void test_knobs(void **state)
     assert_null(heed_kernel_knob(0, SIZE_MAX, NULL));
 }
 
-/* Every name that the listing gives makes a plan of that name, or is refused with a reason. */
+/* Every listed name makes a plan of that name or is refused with a reason. */
 static void test_every_config(void **state)
 {
     heed_context *context = make_context(NULL, 2);
@@ -188,7 +188,7 @@ static void test_every_config(void **state)
     heed_context_destroy(context);
 }
 
-/* Buffers for a problem of few elements, with Q, K and V drawn by position. */
+/* Buffers for a small problem; Q, K and V are drawn by position. */
 #define ELEMENTS 60000
 
 typedef struct tensors {
@@ -221,7 +221,8 @@ static void execute(const heed_plan *plan, tensors *all)
     free(workspace);
 }
 
-/* Counts in *@unworthy the configs that planning would not choose; all must come near @right. */
+/* Counts in *@unworthy the configs that planning would not choose; all results must be close to
+ * @right. */
 static void expect_right(heed_context *context, const char *spec, const float *right,
                          size_t outputs, tensors *all, int *unworthy)
 {
@@ -249,8 +250,8 @@ static void expect_right(heed_context *context, const char *spec, const float *r
         }
 }
 
-/* A config that planning would not choose runs if it is asked for by name, and computes right: keys
- * split though there are blocks enough, or into more parts than there are tiles. */
+/* A config that planning would not choose runs if it is requested by name, and its result is right:
+ * keys split although there are enough blocks, or into more parts than there are tiles. */
 static void test_not_worthwhile_but_right(void **state)
 {
     static const char *const all_specs[] = { "b2 h3 s300/150 d16 f32", "b1 h2 s9/1 d16 f32",
@@ -291,7 +292,7 @@ static void expect_from_wisdom(heed_context *context, const char *spec, heed_eff
     heed_plan_destroy(plan);
 }
 
-/* The fastest of those that were timed is taken, and the choice is known from then on. */
+/* The fastest measured candidate is chosen, and the choice is remembered. */
 static void expect_learns(heed_effort effort)
 {
     static const char *const spec = "b1 h2 s33 d16 f32";
@@ -351,7 +352,7 @@ static bool is_time(void)
     return heed_clock_ns() >= stop_at_ns;
 }
 
-/* An execution that would take minutes is cut short, and nothing is learnt of it. */
+/* An execution that would take minutes is cut short, and nothing is learnt from it. */
 static void test_stopped_within_a_call(void **state)
 {
     heed_context *context = make_context("scalar", 1);
@@ -370,7 +371,7 @@ static void test_stopped_within_a_call(void **state)
     heed_context_destroy(context);
 }
 
-/* A problem that needs more memory than there can be is no reason to end the process. */
+/* A problem that needs more memory than can exist does not end the process. */
 static void test_too_large_to_measure(void **state)
 {
     heed_context *context = make_context(NULL, 2);
@@ -426,7 +427,7 @@ static void never_called(void *pool, void (*body)(void *data, int index), void *
     fail_msg("planning ran %d pieces of %s", count, pool ? "something" : "nothing");
 }
 
-/* The corners of what can be described; only sizes are computed. */
+/* Extreme problems that can be described; only sizes are computed. */
 static void test_extreme_problems(void **state)
 {
     static const char *const extremes[] = {
@@ -451,7 +452,7 @@ static void test_extreme_problems(void **state)
         for (size_t j = 0; j < COUNT(extremes); j++) {
             heed_plan *plan = make_plan(context, extremes[j], HEED_ESTIMATE);
             assert_true(chosen_of(plan).predicted > 0);
-            assert_true(heed_plan_workspace_size(plan) < 8 * 1024 * MIB); /* of 1024 threads */
+            assert_true(heed_plan_workspace_size(plan) < 8 * 1024 * MIB); /* for 1024 threads */
             heed_plan_destroy(plan);
             assert_true(largest_workspace(context, extremes[j]) < SIZE_MAX / 4);
         }
@@ -459,7 +460,7 @@ static void test_extreme_problems(void **state)
     }
 }
 
-/* A config that is not worthwhile is no choice of planning's, but wisdom may have it. */
+/* Planning does not choose a config that is not worthwhile, but wisdom may name it. */
 static void test_not_worthwhile_but_known(void **state)
 {
     static const char name[] = "fwd_any_scalar_row__s64";

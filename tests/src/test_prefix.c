@@ -1,6 +1,6 @@
 /*
- * test_prefix.c - keys that batch elements have in common: an execution that reads them once gives
- * what one gives whose batch elements have them for themselves, and looks at nothing else
+ * test_prefix.c - shared key prefix: an execution that reads it once gives the same results as one
+ * in which each batch element has a copy, and reads nothing else
  */
 #include <math.h>
 #include <setjmp.h>
@@ -18,8 +18,8 @@
 #include "problem/problem.h"
 #include "problems.h"
 
-/* Queries behind each other, beside each other and in neither order, packed, in pages; up to all
- * keys but one; with all that goes with a prefix. */
+/* Queries one after another, side by side and in neither order, packed, in pages; up to all keys
+ * but one; every feature that can be combined with a prefix. */
 static const char *const specs[] = {
     "b4 h4/2 s1/40 d16 f32 prefix=24",
     "b4 h4/2 s1/40 d16 f32 prefix=39 lengths",
@@ -43,8 +43,8 @@ static const char *const specs[] = {
 static const char *const kernels[] = { NULL, "fwd_any_scalar_row", "fwd_any_avx2_tile",
                                        "fwd_any_avx2_few" };
 
-/* The tensors of one problem; those of a prefix hold NaN, and its tables no page, wherever nothing
- * is to be looked at. */
+/* The tensors of one problem. Those with a prefix hold NaN, and their tables invalid pages,
+ * wherever nothing may be read. */
 typedef struct scene {
     heed_problem problem;
     lab_region tensors[HEED_ALL_TENSORS], lse, table, workspace;
@@ -64,7 +64,8 @@ static bool has(const scene *s, int role)
     return heed_problem_has(&s->problem, role) && !(role == HEED_ROLE_V && s->problem.shared);
 }
 
-/* Batch element @b's page number @n: a different one for each, from the last one down. */
+/* Returns the page @n of batch element @b. All differ, and they are assigned from the last one
+ * down. */
 static int32_t page_of(const scene *s, int64_t b, int64_t n)
 {
     return (int32_t)(s->problem.pages - 1 - n * s->problem.batch - b);
@@ -92,8 +93,8 @@ static int64_t vector_at(const scene *s, int role, int64_t b, int64_t i, int64_t
     return b * t.strides.batch + i * t.strides.seq + h * t.strides.head;
 }
 
-/* A vector's values are those of its place in a batch element; keys below @prefix are those of the
- * first one. */
+/* Fills a tensor with values that depend on the position in a batch element; keys below @prefix are
+ * those of the first element. */
 static void fill(scene *s, int role, int64_t prefix)
 {
     const heed_tensor t = heed_problem_tensor(&s->problem, role);
@@ -117,7 +118,7 @@ static void fill_numbers(scene *s, int64_t prefix)
     const int64_t behind = p->append > p->seq_q ? p->append : p->seq_q;
     const int64_t least = prefix + behind;
     const int64_t lengths[] = { least, p->seq_k, (least + p->seq_k) / 2, least };
-    static const int32_t cu[] = { 0, 3, 3, 12, 16 }; /* the last row is nobody's */
+    static const int32_t cu[] = { 0, 3, 3, 12, 16 }; /* the last row belongs to no sequence */
     for (int i = 0; i < 4; i++)
         s->lengths[i] = (int32_t)(lengths[i] < p->seq_k ? lengths[i] : p->seq_k);
     for (int i = 0; i < 5; i++)
@@ -130,7 +131,7 @@ static void fill_numbers(scene *s, int64_t prefix)
     }
 }
 
-/* A problem with the word, or the same one without. */
+/* Opens a problem with the word, or the same one without. */
 static void open_scene(scene *s, const char *spec, bool with)
 {
     *s = (scene){ .problem = parsed(spec) };
@@ -213,7 +214,7 @@ static void execute(scene *s, heed_context *context, const char *kernel, bool ls
     lab_region_destroy(&s->workspace);
 }
 
-/* All elements of O are equal, up to rounding. The rest of its memory is as it was in both. */
+/* All elements of O are equal up to rounding. The memory around them is unchanged in both. */
 static void compare_o(const scene *a, const scene *b, const char *spec, const char *kernel)
 {
     static const double units[] = { 1e-5, 2e-3, 2e-2 };
@@ -264,7 +265,7 @@ static void test_prefix_equals_keys_of_ones_own(void **state)
     heed_context_destroy(context);
 }
 
-/* So many rows that threads share the merge. */
+/* Enough rows for threads to share the merge. */
 static void test_many_rows(void **state)
 {
     heed_context *context = make_context(2);
@@ -305,7 +306,7 @@ static void test_bad_numbers_are_named(void **state)
     heed_context_destroy(context);
 }
 
-/* Queries of a packed sequence are counted by its own. */
+/* Each packed sequence counts its queries separately. */
 static void test_lengths_of_packed_queries(void **state)
 {
     heed_context *context = make_context(1);
@@ -399,7 +400,7 @@ static void test_both_parts(void **state)
     }
 }
 
-/* The prefix counts once. */
+/* The prefix is counted once. */
 static void test_bytes(void **state)
 {
     const heed_problem with = parsed("b4 h1 s1/40 d8 f32 prefix=30");

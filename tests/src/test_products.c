@@ -1,6 +1,6 @@
 /*
- * test_products.c - on a CPU a problem that permits other products has the plan and the bits of the
- * one that does not
+ * test_products.c - on a CPU, a problem that permits other products has the same plan and the same
+ * bits as one that does not
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 static float q[ROWS * DIM], k[ROWS * DIM], v[ROWS * DIM];
 
-/* Whether a kernel, or the one that is chosen where @kernel is NULL, can do it. */
+/* Returns whether @kernel, or the chosen kernel if it is NULL, supports the problem. */
 static int compute(heed_context *context, const char *words, const char *kernel, float *o,
                    char name[HEED_NAME_SIZE])
 {

@@ -1,6 +1,6 @@
 /*
- * test_shared.c - problems whose V is a part of K: refusals, their normal form, and the
- * results of every kernel
+ * test_shared.c - problems whose V is a part of K: errors, their normal form, and the results of
+ * every kernel
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void test_limits(void **state)
     assert_refused(&problem, "shared is 1 and dim_v is 9; it must be dim_qk, which is 8, or less");
 }
 
-/* The strides of V are those of K, whatever the layout, and are not written out. */
+/* The strides of V are those of K, whatever the layout, and are not printed. */
 static void test_normal_form(void **state)
 {
     static const char *const specs[][2] = {
@@ -106,7 +106,8 @@ static size_t o_count(const heed_problem *p)
     return (size_t)(p->batch * p->seq_q * p->heads_q * p->dim_v);
 }
 
-/* The same bits with V at K's address as a tensor of its own, and by the word, said or not. */
+/* The same bits with V as a separate tensor at K's address and with the word, whether v is given or
+ * NULL. */
 static void run_kernel(scene *s, heed_context *context, const char *kernel)
 {
     heed_plan *shared, *own;

@@ -1,9 +1,9 @@
 /*
  * test_sized.c - callers that were compiled with an older or a newer heed.h
  *
- * An older one is played with the struct as it was when it first had a size, at the end of a page
- * behind which nothing is mapped: a read or a write past it ends the test. A newer one has a field
- * that the library does not know.
+ * An older caller is simulated with the first sized version of the struct, at the end of a page
+ * that is followed by unmapped memory: an access past it crashes the test. A newer one has a field
+ * that the library does not have.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #include "expect.h"
 #include "heed.h"
 
-/* heed_problem as it was first, before it had a pass. */
+/* The first heed_problem, before it had a pass. */
 typedef struct first_problem {
     size_t size;
     heed_type type;
@@ -58,7 +58,7 @@ typedef struct later_buffers {
 
 static const char spec[] = "b1 h2 s3 d4 f32 causal";
 
-/* Room for @size bytes just before memory that cannot be touched. */
+/* Returns room for @size bytes just before inaccessible memory. */
 static void *page_end(size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -148,7 +148,7 @@ static void test_newer_caller(void **state)
     assert_int_equal(heed_problem_normalize(&normal.known, &problem.known), HEED_OK);
     assert_memory_equal(&normal, &problem, sizeof normal);
     assert_int_equal(heed_plan_create(&plan, context, &problem.known, HEED_ESTIMATE), HEED_OK);
-    const heed_problem *planned = heed_plan_problem(plan); /* which the library's struct holds */
+    const heed_problem *planned = heed_plan_problem(plan); /* a struct of the library's version */
     assert_int_equal(planned->size, sizeof *planned);
     assert_int_equal(heed_problem_check(planned), HEED_OK);
     heed_plan_destroy(plan);
@@ -242,7 +242,7 @@ static void test_caller_without_operands(void **state)
     (void)state;
 }
 
-/* Sizes that no version has had. */
+/* Sizes that no version had. */
 static void test_wrong_sizes(void **state)
 {
     static const size_t sizes[] = { 0, 1, sizeof(size_t), SIZE_MAX };

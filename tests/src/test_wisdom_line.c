@@ -1,5 +1,5 @@
 /*
- * test_wisdom_line.c - wisdom line by line, and choices that somebody else has measured
+ * test_wisdom_line.c - wisdom line by line, and choices measured elsewhere
  */
 #include <math.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static heed_context *make_context(int threads)
     return context;
 }
 
-/* The first config of the kernel whose name holds @part. */
+/* The first config of the kernel whose name contains @part. */
 static const char *config_of(const char *part, char name[HEED_NAME_SIZE])
 {
     *name = '\0';
@@ -35,7 +35,7 @@ static const char *config_of(const char *part, char name[HEED_NAME_SIZE])
     return name;
 }
 
-/* One that every CPU has. */
+/* A config that every CPU supports. */
 static const char *scalar_name(void)
 {
     static char name[HEED_NAME_SIZE];
@@ -89,7 +89,7 @@ static void refuses(void **state)
     heed_context_destroy(context);
 }
 
-/* The lines seen of a text. */
+/* The lines seen in a text. */
 typedef struct seen {
     size_t lines, used;
     char why[512], build[128];

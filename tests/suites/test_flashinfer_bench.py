@@ -3,8 +3,8 @@
 
     tests/suites/test_flashinfer_bench.py LIBRARY
 
-A small package stands in for the evaluator, which needs a GPU. Where flashinfer-bench can be imported beside torch, its
-own classes read the files, and its own code builds and runs the solutions on the CPU.
+A small fake package replaces the evaluator, which needs a GPU. If flashinfer-bench and torch can be imported, its own
+classes read the files, and its own code builds and runs the solutions on the CPU.
 """
 
 import copy
@@ -43,7 +43,7 @@ INTEGERS = ("qo_indptr", "kv_indptr", "kv_indices", "kv_last_page_len")
 
 
 def definition(name, **shapes):
-    """A definition whose inputs have these shapes, in words. An axis that SIZES has not varies."""
+    """A definition whose inputs have these shapes, in words. An axis that is not in SIZES varies."""
     tensors = {x: {"shape": shape.split() if shape else None, "dtype": "int32" if x in INTEGERS else "bfloat16"}
                for x, shape in shapes.items()}
     rows = shapes["q"].split()[0]
@@ -64,7 +64,7 @@ PREFILL = definition("gqa_paged_prefill_causal", q="total_q num_qo_heads head_di
                      kv_last_page_len="batch_size")
 GEMM = {"name": "gemm", "op_type": "gemm", "axes": {"n": {"type": "var"}}, "reference": "def run(a): return a",
         "inputs": {"a": {"shape": ["n"], "dtype": "float32"}}, "outputs": {"c": {"shape": ["n"], "dtype": "float32"}}}
-# The evaluator's part: a trace for each workload but the last one.
+# The fake evaluator: a trace for each workload except the last one.
 FAKE = """
 import json, os, pathlib, sys
 
@@ -89,7 +89,7 @@ def cli():
 
 
 def change(of, at, value):
-    """A copy with another value at the place @at, keys with dots between."""
+    """A copy with another value at the place @at, keys separated by dots."""
     found = copy.deepcopy(of)
     *outer, last = at.split(".")
     inner = found
@@ -212,7 +212,7 @@ class Script(unittest.TestCase):
         (fake / "__init__.py").touch()
         (fake.parent / "__init__.py").touch()
         (fake / "main.py").write_text(FAKE)
-        for _ in range(2):  # again in the same folder: older traces do not count
+        for _ in range(2):  # again in the same directory: older traces do not count
             done = self.run_script("--run", "--workloads", "made", "--", "--iterations", "7",
                                    path=str(self.folder / "fake"))
             self.assertEqual(done.returncode, 1, done.stderr)

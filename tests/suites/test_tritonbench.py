@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The row of tritonbench, and the script that runs it.
 
-HEED_TRITONBENCH=CHECKOUT runs the operator itself on the CPU, with all that it wants installed beside torch; without it
-the reading of its figures is tested, and that the row refuses what is no tritonbench.
+HEED_TRITONBENCH=CHECKOUT runs the operator itself on the CPU, which needs its dependencies and torch; without it only
+the parsing of its figures is tested, and the refusal of a directory that is not tritonbench.
 """
 
 import json

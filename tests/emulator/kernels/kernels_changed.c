@@ -1,6 +1,6 @@
 /*
  * kernels_changed.c - kernels for problems whose logits change, whose keys are hidden by steps, or
- * that have sinks, with the words that emulated.cmake compiles them for
+ * that have sinks, with the spec words for which emulated.cmake compiles them
  */
 #include "emulator/kernels/kernel.h"
 

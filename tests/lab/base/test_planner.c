@@ -1,5 +1,5 @@
 /*
- * test_planner.c - questions of the laboratory to the library's planner
+ * test_planner.c - the laboratory's queries to the library's planner
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,8 @@ static void test_words_have_what_they_imply(void **state)
             fail_msg("'%s' and '%s'", cases[i].word ? cases[i].word : "NULL", cases[i].name);
 }
 
-/* Of all candidates the one that the plan is named after; by name too, where it is the only one. */
+/* Exactly one candidate is chosen, the one that the plan is named after; also if the plan was
+ * created by name and has only that one. */
 static void test_a_plan_has_chosen(void **state)
 {
     heed_problem problem;

@@ -1,6 +1,6 @@
 /*
- * test_bench_process_hard.c - hard values in timed calls change their answer, and no honest
- * kernel's verdict
+ * test_bench_process_hard.c - hard values in timed calls change the answer, but not the verdict on
+ * a correct kernel
  */
 #include <math.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static const char *const specs[] = {
     "b1 h3/1 s5/300 d32/40 f16 q=600:40:1500 k=50:100:9",
 };
 
-/* A kernel of the suite that rounds what it may. */
+/* A kernel of the suite that rounds as much as is allowed. */
 #define ROUNDING "cut-operands"
 
 static void run_rounding(const heed_problem *problem, const heed_buffers *buffers)
@@ -89,7 +89,7 @@ static lab_bench_tensors open_tensors(heed_context *context, const char *spec, u
     return tensors;
 }
 
-/* For any values, anywhere, heed's own kernels stay within the allowed error. */
+/* With any values at any place, heed's own kernels stay within the allowed error. */
 static void test_honest(void **state)
 {
     static const char *const kernels[] = { "fwd_any_scalar_row", "fwd_any_avx2_tile",
@@ -110,7 +110,7 @@ static void test_honest(void **state)
             for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
                 double error = run(context, kernels[k], &tensors);
                 if (error > 1)
-                    fail_msg("%s on %s with %s (lot %d): %g of what is allowed", kernels[k],
+                    fail_msg("%s on %s with %s (lot %d): %g of the allowed error", kernels[k],
                              specs[i], hard.what ? hard.what : "nothing", (int)lot, error);
             }
             lab_bench_tensors_free(&tensors);
@@ -119,8 +119,7 @@ static void test_honest(void **state)
     heed_context_destroy(context);
 }
 
-/* The row that is named has another answer than before, and every kind that needs no mask comes up
- * in its turn. */
+/* The affected row has a different answer than before, and every kind that needs no mask occurs. */
 static void show(const char *spec)
 {
     const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
@@ -161,8 +160,8 @@ static void test_shows(void **state)
     show("b2 h4/2 s16/20 d16 f32 products=tf32");
 }
 
-/* A kernel that gives rows up at their first NaN, or a head at its first NaN row, saves less than
- * any margin: in such calls no more than a fortieth of all work is in vain. */
+/* A kernel that gives up a row at its first NaN, or a head at its first NaN row, saves less than
+ * any margin: in such calls at most a fortieth of all work is wasted. */
 static void test_spares_little(void **state)
 {
     static const char *const of[] = { "b1 h1 s1024 d16 f32", "b1 h8/1 s16 d16 f32",
@@ -182,7 +181,7 @@ static void test_spares_little(void **state)
             if (hard.what && (strstr(hard.what, "in K") || strstr(hard.what, "in Q")))
                 spared += (double)hard.odd / (double)(lab_rows(p) * p->dim_v);
         }
-        print_message("%s: %.4f of the work of hard calls is spared\n", of[i], spared / 4000);
+        print_message("%s: %.4f of the work of hard calls is saved\n", of[i], spared / 4000);
         assert_true(spared / 4000 < 0.05); /* at most half of all calls are hard */
         lab_bench_tensors_free(&tensors);
     }

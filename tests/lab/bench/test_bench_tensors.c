@@ -1,5 +1,5 @@
 /*
- * test_bench_tensors.c - the tensors that `heed bench` times with, and its judge of outputs
+ * test_bench_tensors.c - the tensors that `heed bench` times with, and its check of outputs
  */
 #include <math.h>
 #include <setjmp.h>
@@ -43,8 +43,8 @@ static void execute(heed_context *context, const lab_bench_tensors *tensors, int
     heed_plan_destroy(plan);
 }
 
-/* A right output passes; one that was not written, is not finite, or is off in a single element by
- * more than rounding, does not. */
+/* A right output passes. One that was not written, is not finite, or has a single element that is
+ * off by more than rounding fails. */
 static void judges_outputs(void **state)
 {
     static const char *const specs[] = { "b2 h4/2 s9/17 d8 f32", "b1 h2 s16 d8 f16 causal",
@@ -74,7 +74,7 @@ static void judges_outputs(void **state)
     heed_context_destroy(context);
 }
 
-/* Copies have the same values at other addresses, and together exceed what they are to exceed. */
+/* Copies have the same values at different addresses, and together exceed the given size. */
 static void rotates_copies(void **state)
 {
     heed_context *context = open_context();
@@ -96,7 +96,8 @@ static void rotates_copies(void **state)
     heed_context_destroy(context);
 }
 
-/* Strided tensors become dense for the rivals: the values follow from place, not from address. */
+/* Strided tensors become dense for the rivals: values depend on the position, not on the
+ * address. */
 static void packs_strided_tensors(void **state)
 {
     heed_context *context = open_context();
@@ -115,8 +116,8 @@ static void packs_strided_tensors(void **state)
     heed_context_destroy(context);
 }
 
-/* Values of large tensors repeat, the same for heed and for rivals, and no two vectors are alike.
- */
+/* Values of large tensors repeat, the same for heed and for rivals, and no two vectors are
+ * equal. */
 static void repeats_values(void **state)
 {
     heed_context *context = open_context();
@@ -133,7 +134,7 @@ static void repeats_values(void **state)
     heed_context_destroy(context);
 }
 
-/* Only rows that were asked for are looked at, and each of them. */
+/* Each requested row is checked, and no other. */
 static void judges_rows(void **state)
 {
     heed_context *context = open_context();
@@ -165,7 +166,7 @@ static void judges_rows(void **state)
     heed_context_destroy(context);
 }
 
-/* Rows whose logits are all -infinity give 0 or NaN in timed calls, too. */
+/* Rows whose logits are all -infinity may be 0 or NaN in timed calls, too. */
 static void judges_weightless_rows(void **state)
 {
     static const struct {
@@ -187,8 +188,8 @@ static void judges_weightless_rows(void **state)
     lab_expect_destroy(expect);
 }
 
-/* Usual lengths have the total that the problem says, whatever the seed, from a hundredth of the
- * most up; in a pool that they fill no page is of two sequences. */
+/* Usual lengths have the total that the problem gives, whatever the seed, from a hundredth of the
+ * maximum up; in a pool that they fill, no page belongs to two sequences. */
 static void draws_lengths(void **state)
 {
     static const struct {
@@ -236,14 +237,14 @@ static void shares_no_page(void **state)
             assert_false(16 * j < lengths[b] && named[page]);
             named[page] |= 16 * j < lengths[b];
         }
-    const float *k = data.k, *values = tensors.values[LAB_K]; /* a pool in its own order */
+    const float *k = data.k, *values = tensors.values[LAB_K]; /* the pool is in a different order */
     for (int i = 0; i < 640 * 16; i++)
         assert_true(k[i] == values[i]);
     lab_bench_tensors_free(&tensors);
     heed_context_destroy(context);
 }
 
-/* Work is that of the keys there are: sequences one by one. */
+/* Work depends on the actual keys, sequence by sequence. */
 static void weighs_sequences(void **state)
 {
     lab_bench_source source = source_of("b3 h4/2 s2/100 d8 f16 causal=br lengths");
@@ -258,7 +259,7 @@ static void weighs_sequences(void **state)
     assert_int_equal(all.queries, 6);
     assert_int_equal(all.shortest, 0);
     assert_true(all.flops == 4.0 * 32 * (49 + 50 + 6 + 7));
-    assert_true(all.work.bytes == 2.0 * (57 * 2 * 16 + 2 * 2 * 4 * 16)); /* one has none */
+    assert_true(all.work.bytes == 2.0 * (57 * 2 * 16 + 2 * 2 * 4 * 16)); /* one has no keys */
     all = lab_bench_sequences_of(&packed.problem, &data);
     assert_int_equal(all.keys, 14);
     assert_int_equal(all.queries, 14);
@@ -267,7 +268,7 @@ static void weighs_sequences(void **state)
     assert_int_equal(lab_bench_sequences_of(&source.problem, &data).count, 0);
 }
 
-/* An expression's documents are those of starts. */
+/* The documents of an expression are the same as those of starts. */
 static void draws_documents(void **state)
 {
     heed_context *context = open_context();

@@ -1,5 +1,5 @@
 /*
- * test_sandbox.c - each protection by itself: a child enters it and tries what it should not get
+ * test_sandbox.c - each protection of the sandbox: a child enters it and attempts the forbidden act
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,8 +27,8 @@
 #include "scratch.h"
 #include "trial_scene.h"
 
-/* Runs @action in a child inside @sandbox. Returns its wait status. @action returns an errno value.
- */
+/* Runs @action in a child inside @sandbox. Returns its wait status. @action returns an errno
+ * value. */
 static int run_inside(const lab_sandbox *sandbox, int (*action)(void *data), void *data)
 {
     int status = 0;
@@ -36,8 +36,8 @@ static int run_inside(const lab_sandbox *sandbox, int (*action)(void *data), voi
 
     assert_true(child >= 0);
     if (child == 0) {
-        signal(SIGSYS, SIG_DFL); /* cmocka's business */
-        /* Without the sanitizers' wrappers, which ask the system for more. */
+        signal(SIGSYS, SIG_DFL); /* cmocka installs a handler */
+        /* Without the sanitizers' wrappers, which make more system calls. */
         syscall(SYS_exit_group, lab_sandbox_enter(sandbox) ? action(data) : 200);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -59,7 +59,7 @@ static int write_a_file(void *path)
     return fd >= 0 && write(fd, "x", 1) == 1 ? 0 : errno;
 }
 
-/* Names the main thread of the process @of, or of this one, as CUDA's driver names its threads. */
+/* Names the main thread of process @of, or of this one, the way CUDA's driver names its threads. */
 static int name_a_thread(void *of)
 {
     char path[64];
@@ -86,7 +86,7 @@ static int open_a_socket(void *data)
     return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 0 : errno;
 }
 
-/* A socket within the system, as CUDA's driver makes; then it is asked to reach another one. */
+/* Creates a local socket, as CUDA's driver does, and then tries to connect it to another one. */
 static int use_a_local_socket(void *reach)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "\0heed-test" };
@@ -124,7 +124,7 @@ static int write_much(void *path)
     return put == 4096 && write(fd, data, 1) < 0 ? errno : 0;
 }
 
-/* The error of looking at @path, as an errno value. */
+/* The error of lstat() on @path, as an errno value. */
 static int access_of(const char *path)
 {
     struct stat status;
@@ -132,7 +132,7 @@ static int access_of(const char *path)
     return lstat(path, &status) == 0 ? 0 : errno;
 }
 
-/* A file that nobody may make. */
+/* A file that must not be created. */
 static char outside[64];
 
 static int name_outside(void **state)
@@ -188,14 +188,14 @@ static void test_threads(void **state)
     lab_sandbox_destroy(&sandbox);
 }
 
-/* Controls a device in a way that it does not know. */
+/* Calls ioctl() on a device with an unknown request. */
 static int control(void *path)
 {
     int fd = open(path, O_RDWR);
     return fd >= 0 && ioctl(fd, _IO('H', 1)) == 0 ? 0 : errno;
 }
 
-/* A device may be lent by its own name, without the folder that it is in. */
+/* A device may be allowed by name, without its directory. */
 static void test_device(void **state)
 {
     static char null[] = "/dev/null", zero[] = "/dev/zero";
@@ -214,7 +214,7 @@ static void test_device(void **state)
     lab_sandbox_destroy(&sandbox);
 }
 
-/* A superuser's privileges would open them, whatever Landlock says. */
+/* The superuser's privileges would open them, in spite of Landlock. */
 static void test_processes(void **state)
 {
     static const char *const names[] = { "environ", "maps", "mem", "auxv" };
@@ -304,7 +304,7 @@ static void test_judgements(void **state)
 /* Resources                                                                                      */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Sanitizers shadow memory with more address space than there are bounds for. */
+/* Sanitizers reserve more address space for shadow memory than the limit allows. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool shadowed = true;
 #else
@@ -328,7 +328,7 @@ static void test_resources(void **state)
 /* Systems that have less                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The outcome of a trial there: 0 if it is refused, and runs if that is asked for. */
+/* The result of a trial without Landlock: 0 if it is refused by default, and runs if requested. */
 static int try_without_landlock(void)
 {
     static trial_scene scene;
@@ -344,7 +344,7 @@ static int try_without_landlock(void)
     limits.unsafe = true;
     if (!scene_try(&scene, "plain", 0, &limits, &outcome) || !scene_is_right(&scene))
         return 3;
-    scene_try(&scene, "forbidden/fork_raw", 0, &limits, &outcome); /* the others are still there */
+    scene_try(&scene, "forbidden/fork_raw", 0, &limits, &outcome); /* still detected */
     return outcome.verdict == LAB_TRIAL_FORKED ? 0 : 4;
 }
 

@@ -1,5 +1,5 @@
 /*
- * test_config_facts.c - facts about the configs of CUDA kernels, for every kind of device
+ * test_config_facts.c - facts about the configs of CUDA kernels, for every architecture
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void test_no_prediction_passes_the_roofline(void **state)
     }
 }
 
-/* How many configs that sum in half precision are legal for a problem. */
+/* Counts the legal configs for a problem that sum in half precision. */
 static int count_half(const char *spec, int arch)
 {
     char name[HEED_NAME_SIZE];
@@ -68,7 +68,7 @@ static void test_half_precision_is_for_those_who_ask(void **state)
     }
 }
 
-/* float32 goes to tensor cores, few queries too. */
+/* float32 runs on tensor cores, even with few queries. */
 static void test_float32_is_for_tensor_cores(void **state)
 {
     static const char *const specs[] = {
@@ -106,8 +106,8 @@ static void test_hopper_alone(void **state)
     assert_string_equal(facts.source, "attn_wgmma.cu");
 }
 
-/* A cap on registers is an option of the compiler, and it holds; configs that planning looks at
- * have none, and code of their own. */
+/* A register cap is a compiler option and takes effect; the configs that planning considers have
+ * none, and have separate code. */
 static void test_caps(void **state)
 {
     heed_problem problem;

@@ -1,6 +1,6 @@
 /*
- * test_emulated_append.c - append.cu on the emulator leaves the cache as a definition of its own
- * says, every byte of it, and rotates queries to the bit; nothing else is touched
+ * test_emulated_append.c - append.cu on the emulator: the cache equals an independent definition,
+ * byte for byte, rotated queries are bit-exact, and nothing else is written
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static const struct {
 };
 #define SPECS (sizeof specs / sizeof *specs)
 
-/* The kernel that was compiled with the macros that the host gives. */
+/* Finds the kernel that was compiled with the host's macros. */
 static const emulated_append *find(const heed_problem *problem)
 {
     heed_define defines[HEED_APPEND_DEFINES];
@@ -63,7 +63,7 @@ static const emulated_append *find(const heed_problem *problem)
     return NULL;
 }
 
-/* Rotated queries are dense, those expected lie as Q does. */
+/* Rotated queries are dense, the expected ones have the strides of Q. */
 static void compare_queries(const appended *a, const unsigned char *queries)
 {
     const heed_problem *p = &a->problem, rest = heed_append_rest(p);
@@ -103,7 +103,7 @@ static void run(appended *a, const char *spec, const emulated_append *code, bool
     if (!emulator_run(&launch, &report))
         fail_msg("%s: %s: %s", code->name, spec, emulator_complaint(&report));
     if (!appended_is_done(a))
-        fail_msg("%s: %s: the cache is not as it should be", code->name, spec);
+        fail_msg("%s: %s: the cache has wrong contents", code->name, spec);
     if (queries.map)
         compare_queries(a, queries.data);
     lab_region_destroy(&queries);

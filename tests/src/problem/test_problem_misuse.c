@@ -1,8 +1,8 @@
 /*
  * test_problem_misuse.c - bad input for every field of a problem
  *
- * Whichever function is given the problem refuses it with a message that names the field, the value
- * and the limit, and leaves the caller's objects as they were.
+ * Every function that takes the problem refuses it with a message that names the field, the value
+ * and the limit, and leaves the caller's objects unchanged.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static heed_context *make_context(void)
     return context;
 }
 
-/* Every entry point that takes a problem refuses @bad, in the same words, and writes nothing. */
+/* Every entry point that takes a problem refuses @bad with the same message and writes nothing. */
 static void expect_bad_problem(heed_context *context, const heed_problem *bad, const char *field,
                                const char *const words[])
 {
@@ -155,8 +155,8 @@ static void test_problem_strides(void **state)
     heed_context_destroy(context);
 }
 
-/* Operands of the valid problem, with strides that are right and wrong along a dimension that they
- * must have. */
+/* Operands of the valid problem, with valid and invalid strides along a dimension that they must
+ * have. */
 static void test_operand_strides(void **state)
 {
     static const struct {
@@ -226,7 +226,7 @@ static void test_operand_strides(void **state)
     heed_context_destroy(context);
 }
 
-/* Layouts of O in which two elements share an address, and tensors that are too large in sum. */
+/* Layouts of O in which two elements share an address, and tensors that are too large in total. */
 static void test_problem_overlap_and_extent(void **state)
 {
     static const heed_strides overlapping[] = {

@@ -1,5 +1,5 @@
 /*
- * test_spec.c - problems as specs: read strictly, printed canonically, and back
+ * test_spec.c - problem specs: strict parsing, canonical printing, and round trips
  */
 #include <math.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static int64_t below(source *s, int64_t limit)
     return lab_random_below(s->seed, s->index++, limit);
 }
 
-/* Mostly small, often 1, at times large. */
+/* Mostly small, often 1, sometimes large. */
 static int64_t random_size(source *s)
 {
     static const int64_t limits[] = { 1, 1, 3, 9, 9, 100, 3000, 20000 };
@@ -53,7 +53,7 @@ static heed_strides random_strides(source *s, const int64_t sizes[3], int64_t di
     return (heed_strides){ strides[0], strides[1], strides[2] };
 }
 
-/* As random_strides(), but at times dense, or with repeated or overlapping elements. */
+/* Like random_strides(), but sometimes dense, or with repeated or overlapping elements. */
 static heed_strides random_input_strides(source *s, const int64_t sizes[3], int64_t dim)
 {
     heed_strides strides = random_strides(s, sizes, dim);
@@ -99,7 +99,7 @@ static void random_window(source *s, heed_problem *p)
     p->chunk = below(s, 2) ? random_size(s) : 0;
 }
 
-/* Dense, of any type and dimensions that it may have. */
+/* Dense, of any type and with any dimensions that it may have. */
 static heed_operand random_operand(source *s, heed_data type, unsigned needs, unsigned may)
 {
     return (heed_operand){ .type = type, .along = needs | ((unsigned)below(s, 16) & may) };
@@ -143,7 +143,7 @@ static void random_operands(source *s, heed_problem *p)
     drop_long(p, p->visible, HEED_KIND_BOOL);
 }
 
-/* New keys, in K and V that have no two elements in one place. */
+/* Appended keys, if K and V have no two elements at one address. */
 static void random_append(source *s, heed_problem *p)
 {
     const int64_t keys[3] = { p->batch, p->seq_k, p->heads_kv };
@@ -165,7 +165,7 @@ static void random_append(source *s, heed_problem *p)
     p->rotary_cos.along = p->rotary_sin.along = HEED_ALONG_POSITION;
 }
 
-/* Keys that batch elements have in common, as far as a problem may have some. */
+/* A shared key prefix, if the problem may have one. */
 static void random_prefix(source *s, heed_problem *p)
 {
     heed_problem with = *p;
@@ -239,7 +239,7 @@ static void test_specs_read_back(void **state)
     }
 }
 
-/* Says the same in another way. */
+/* An equivalent problem in another form. */
 static heed_problem disguise(source *s, heed_problem p)
 {
     if (p.batch == 1)
@@ -361,7 +361,7 @@ static void test_print_counts_what_does_not_fit(void **state)
     }
 }
 
-/* A message about a bad problem may want to show it. */
+/* A message about a bad problem may contain its spec. */
 static void test_bad_problems_can_be_printed(void **state)
 {
     heed_problem problem = {
@@ -381,7 +381,7 @@ static void test_bad_problems_can_be_printed(void **state)
 /* Errors                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* Each spec stands above a caret at the character that the message must point at. */
+/* Each spec is followed by a caret below the character that the message must point at. */
 static const struct {
     const char *message;
     const char *spec;
@@ -541,8 +541,8 @@ static const struct {
     { "byte 0x7f is not allowed", "\x7f", "^" },
 };
 
-/* The caret's place under the spec, which the message shows between @shown and the end of its line.
- */
+/* The caret's position below the spec, which the message shows between @shown and the end of its
+ * line. */
 static void assert_points(const char *spec, const char *caret)
 {
     char copy[1024];
@@ -573,8 +573,8 @@ static void test_errors_point_at_the_character(void **state)
     }
 }
 
-/* In a spec of several lines' length, the part around the error is shown, and the caret is still
- * below the character. */
+/* Of a very long spec only the part around the error is shown, and the caret is still below the
+ * character. */
 static void test_long_specs_are_shown_in_part(void **state)
 {
     for (size_t place = 0; place < 200; place++) {
