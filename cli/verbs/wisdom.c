@@ -1,5 +1,5 @@
 /*
- * wisdom.c - `heed wisdom`: from the board to wisdom, and what a wisdom file is good for here
+ * wisdom.c - `heed wisdom`: exports, imports and checks wisdom
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "src/device.h"
 #include "wisdom_line.h"
 
-/* As much as the library reads. */
+/* The library's limit. */
 #define FILE_SIZE_MAX ((int64_t)16 << 20)
 
 /* -------------------------------------------------------------------------- */
 /* show and check: a file, line by line                                       */
 /* -------------------------------------------------------------------------- */
 
-/* The printing in progress. */
+/* The state of printing. */
 typedef struct line_print {
     bool unused_alone;
     cli_rows rows;

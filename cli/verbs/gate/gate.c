@@ -1,5 +1,5 @@
 /*
- * gate.c - `heed gate`: is it still as fast, and as right, as the board says it can be?
+ * gate.c - `heed gate`: checks for regressions against the champions of the board
  */
 #include "gate.h"
 
@@ -30,7 +30,7 @@ static cli_exit pass_gates(gate_run *gate)
     return code == CLI_OK ? gate_exit(gate) : code;
 }
 
-/* Problems are for --criteria: the board says which ones the champions are for. */
+/* Problems need --criteria: without it the board determines them. */
 static cli_exit check_arguments(const cli_args *args)
 {
     bool named = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes");

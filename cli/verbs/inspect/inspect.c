@@ -19,7 +19,7 @@ cli_exit inspect_add(inspect_job *job, const lab_code_subject *subject)
 /* Architectures                                                              */
 /* -------------------------------------------------------------------------- */
 
-/* Reads "sm_89", "sm_90a" or "89"; 0 if it is none of these. */
+/* Parses "sm_89", "sm_90a" or "89"; 0 for anything else. */
 static int read_arch(const char *text)
 {
     const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : text;
@@ -56,7 +56,7 @@ cli_exit inspect_archs(const cli_args *args, int *archs, size_t max, size_t *cou
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* Files among the operands: then all of them are. */
+/* True if operands are files: then all must be. */
 static bool has_files(const cli_args *args)
 {
     for (int i = 0; i < cli_args_operand_count(args); i++)
@@ -65,7 +65,7 @@ static bool has_files(const cli_args *args)
     return false;
 }
 
-/* An option of the one kind of operands would do nothing with the other. */
+/* Refuses options that apply only to the other kind of operands. */
 static cli_exit check_options(const cli_args *args, bool files)
 {
     static const char *const of_files[] = { "define", "include", "registers", "threads",

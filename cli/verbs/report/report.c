@@ -1,5 +1,5 @@
 /*
- * report.c - `heed report`: all results on one page, for readers without the machine
+ * report.c - `heed report`: a page of all results
  */
 #include "report.h"
 
@@ -30,7 +30,7 @@ static cli_exit no_memory(void)
     return CLI_ENVIRONMENT;
 }
 
-/* The file appears as a whole, or stays what it was. */
+/* Writes the file atomically: on failure it stays unchanged. */
 static cli_exit write_file(const report_run *run, const char *path)
 {
     lab_error error;
@@ -43,7 +43,7 @@ static cli_exit write_file(const report_run *run, const char *path)
         return no_memory();
     }
     if (ferror(output.file))
-        output.reason = EIO; /* the stream has lost the reason */
+        output.reason = EIO; /* the stream does not keep the error number */
     status = lab_output_commit(&output, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
@@ -98,7 +98,7 @@ static cli_exit check_damage(const lab_final_board *board)
     return damaged + impossible > 0 ? CLI_CORRUPT : CLI_OK;
 }
 
-/* The final artifacts are about a board that has something. */
+/* The final artifacts need a board with trials. */
 static cli_exit check_board(const report_run *run)
 {
     if (run->board.count > 0)
@@ -125,7 +125,7 @@ static cli_exit write_final(report_run *run, lab_record *record)
     return code;
 }
 
-/* Reads the board, and writes the final artifacts where they are asked for. */
+/* Reads the board, and writes the final artifacts if requested. */
 static cli_exit with_board(report_run *run)
 {
     lab_error error;

@@ -1,5 +1,5 @@
 /*
- * roofline.c - `heed roofline`: how fast could it be, and what stands in the way
+ * roofline.c - `heed roofline`: measures a device's limits, and judges the cost model
  */
 #include "roofline.h"
 
@@ -14,7 +14,7 @@ static bool wants_problems(const cli_args *args)
     return cli_args_operand_count(args) > 0 || cli_args_given(args, "shapes");
 }
 
-/* Options that make no sense together. */
+/* Refuses options that exclude each other. */
 static cli_exit check(const cli_args *args)
 {
     static const struct {

@@ -65,9 +65,10 @@ static const cli_option options[] = {
       .argument = "TYPE",
       .choice = way_at,
       .standard = "f16",
-      .help = "Export: how tensors of float32 are multiplied: in a type that they are rounded to, "
-              "or of float32 with operands that may be rounded; judge: how they may be, f32 unless "
-              "it is given" },
+      .help =
+          "Export: how float32 tensors are multiplied: rounded to a narrower type, "
+          "or as float32 with operands that may be rounded; judge: the permitted way, f32 unless "
+          "it is given" },
     { .name = "machine",
       .kind = CLI_CHOICE,
       .argument = "NAME",
@@ -81,9 +82,9 @@ static const cli_option options[] = {
              "Judge: the tasks of the solutions, a checkout of KernelBench or one file of it"),
     OPT_TEXT("device", 'd', "NAME", "Judge: cpu, cuda or cuda:N [default: HEED_DEVICE, else cuda]"),
     OPT_REAL("seconds", 0, "N", 0.1, 3600, "60",
-             "Judge: end a solution that has not answered a request by then"),
+             "Judge: end a solution that has not answered a request after N seconds"),
     OPT_INTEGER("memory", 0, "MIB", 0, 16777216, "0",
-                "Judge: end a solution that takes more memory of the host; 0: than half of what is "
+                "Judge: end a solution that uses more host memory; 0: half of the memory that is "
                 "free"),
     OPT_FLAG("unsafe-candidates", 0,
              "Judge: run solutions even if this system has no sandbox for them: they can then do "

@@ -1,5 +1,5 @@
 /*
- * verify.c - heed verify: every kernel is hostile until proven
+ * verify.c - `heed verify`: every kernel is hostile until proven otherwise
  */
 #include "verify.h"
 
@@ -9,7 +9,7 @@
 #include "cli/base/inputs.h"
 #include "measure/environment.h"
 
-/* Each has a CUDA context of its own. */
+/* Each has a separate CUDA context. */
 #define DEVICE_JOBS_MAX 8
 
 /* -------------------------------------------------------------------------- */
@@ -23,7 +23,7 @@ static const char *inputs_name(size_t index)
     return lab_inputs_at(index) ? lab_inputs_at(index)->name : NULL;
 }
 
-/* Every word of the list option @option must be one of the names. */
+/* Checks that every word of the list option @option is one of the names. */
 static cli_exit check_list(const cli_args *args, const char *option, const char *(*name)(size_t))
 {
     char what[64];
@@ -122,8 +122,8 @@ static cli_exit conclude(const verify_job *job)
     return CLI_UNSUPPORTED;
 }
 
-/* Kernels on the CPU have all its threads to themselves, and so has the reference between them.
- * Those on a device leave the CPUs to references of several cases at a time. */
+/* Kernels on the CPU use all threads, and so does the reference, in alternation. With a device the
+ * CPUs compute references of several cases at a time. */
 static void share_cpus(verify_job *job)
 {
     int given = job->wanted.jobs, cpus = lab_environment_cores();
@@ -149,7 +149,7 @@ static cli_exit make_room(verify_job *job)
     return CLI_OK;
 }
 
-/* Finds errors of files, names and sources before anything is verified. */
+/* Finds errors of files, names and sources before verifying anything. */
 static cli_exit prepare(verify_job *job, const cli_args *args)
 {
     bool own = job->wanted.source != NULL;

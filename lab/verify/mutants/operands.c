@@ -371,7 +371,7 @@ static void sink_of_empty_row(mutant_row *r)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Equivalent problems */
+/* Equivalent problems                                                                            */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* A mask of bytes is read as if its keys were reversed; one of bits is right. */

@@ -111,7 +111,7 @@ static void vast_is_infinite(mutant_row *r)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Finite masks and maxima */
+/* Finite masks and maxima                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
 static void with_mask(mutant_row *r, float mask)
