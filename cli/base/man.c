@@ -186,8 +186,8 @@ static void print_verb_page(FILE *stream, const cli_verb *verb, const char *date
 static const char *const environment[][2] = {
     { "HEED_CACHE", "The folder of the cache of compiled CUDA kernels. Unset: heed in "
                     "XDG_CACHE_HOME, else ~/.cache/heed." },
-    { "HEED_CACHE_LIMIT", "The size limit of that cache in MiB. Unset: 256. With 0 none are "
-                          "kept." },
+    { "HEED_CACHE_LIMIT", "The size limit of that cache in MiB. Unset: 256. 0: nothing is "
+                          "cached." },
     { "HEED_CPU", "The best CPU features to use, a LEVEL of --cpu. Unset: all that the machine "
                   "has." },
     { "HEED_DEVICE", "The device to use unless an option names one: cpu, cuda, cuda:N or auto." },

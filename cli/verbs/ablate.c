@@ -373,7 +373,7 @@ static const cli_option options[] = {
     OPT_REAL("seconds", 0, "N", 0.01, 3600, NULL,
              "Seconds to time each ablation, and each delay, in turns with the kernel; slow "
              "ones take longer [default: 1 on a CPU, 0.25 on a GPU]"),
-    CLI_OPTION_MARGIN("Effects up to this count as none"),
+    CLI_OPTION_MARGIN("Treat effects up to this as none"),
     CLI_OPTION_COLD,
     CLI_OPTION_SEED("Seed of the random values, of the order of turns, and of the intervals"),
     { .table = cli_machine_options },

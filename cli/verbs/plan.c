@@ -252,8 +252,8 @@ static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_CHOICE("effort", 'e', "EFFORT", efforts, "estimate",
                "How to choose: by a cost model, by timing every kernel, by timing every config of "
-               "every kernel, or from "
-               "wisdom alone"),
+               "every kernel, or only from "
+               "wisdom"),
     CLI_OPTION_KERNEL,
     OPT_FLAG("explain", 'x', "Show every candidate, and why it was not chosen"),
     OPT_FLAG("list", 'l',

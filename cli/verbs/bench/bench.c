@@ -338,7 +338,8 @@ static const cli_option options[] = {
     CLI_OPTION_LAYOUT,
     CLI_OPTION_WORDS("Further words of the specs of the problems in that file, such as 'causal'"),
     CLI_OPTION_KERNEL,
-    OPT_TEXT("against", 0, "NAME", "Also compare with this kernel of heed's, named likewise"),
+    OPT_TEXT("against", 0, "NAME",
+             "Also compare with this kernel of heed's, named as for --kernel"),
     CLI_OPTION_SOURCE(
         "Prove this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), and time it in "
         "turns with heed; rivals are then only those of --peers. With --duels: time "
@@ -353,12 +354,12 @@ static const cli_option options[] = {
     OPT_REAL("seconds", 0, "N", 0.01, 3600, "1",
              "Seconds to time heed, and each rival beside it, on each problem; slow ones "
              "take longer"),
-    CLI_OPTION_MARGIN("Differences up to this count as none"),
+    CLI_OPTION_MARGIN("Treat differences up to this as none"),
     OPT_FLAG("calibrate", 0,
              "Compare each kernel with itself for --seconds, and print the smallest difference "
              "that can be detected here"),
     OPT_REAL("detect", 0, "PERCENT", 0.1, 100, "2",
-             "With --calibrate: warn where a difference of PERCENT cannot be detected"),
+             "With --calibrate: warn if a difference of PERCENT cannot be detected"),
     OPT_INTEGER("duels", 0, "N", 1, 100000, NULL,
                 "With --calibrate: make N comparisons of --seconds, and print how often the "
                 "verdict is wrong"),

@@ -242,7 +242,7 @@ static cli_exit run_verb(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_PATH("space", 0, "SPACE",
-             "The space of configs, as 'heed sweep' takes it [default: that of heed's plans for "
+             "The space of configs, as for 'heed sweep' [default: that of heed's plans for "
              "the problems]"),
     OPT_TEXT("proposer", 'p', "PROGRAM",
              "Evolve sources instead of configs. PROGRAM proposes them: regions, openai, or any "
@@ -258,7 +258,7 @@ static const cli_option options[] = {
     SWEEP_OPTION_SECONDS,
     OPT_REAL("duel", 0, "S", 0.01, 1000, "0.5",
              "Seconds to compare challenger and champion on each problem"),
-    CLI_OPTION_SEED("Seed of everything that is random"),
+    CLI_OPTION_SEED("Seed of all random numbers"),
     CLI_OPTION_INSIGHTS,
     CLI_OPTION_BOARD,
     OPT_FLAG("afresh", 0, "Start a new run, even if an unfinished one could be resumed"),
@@ -290,12 +290,12 @@ const cli_verb cli_verb_evolve = {
         "only --trials and --seconds may differ.\n"
         "\n"
         "With --proposer sources are evolved: a program gets the task and the best source "
-        "and returns another one, which is compiled and run in sandboxes and has to meet "
+        "and returns another one, which is compiled and run in sandboxes and must meet "
         "the same rule.\n"
         "\n"
         "A sixth of --seconds is for heed's plans, half for breeding, and a third for the gates "
         "and "
-        "comparisons of the champion. The trial of the gates ahead of it is not counted.",
+        "comparisons of the champion. The preceding trial of the gates does not count.",
     .examples = "  heed evolve 'b1 h8 s512 d64 f32' --trials 40\n"
                 "  heed evolve --shapes seed --seconds 600\n"
                 "  heed evolve 'b1 h1 s64 d64 f32' --proposer regions --trials 20",

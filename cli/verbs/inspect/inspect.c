@@ -124,12 +124,12 @@ static const cli_option options[] = {
     OPT_INTEGER("smem", 0, "BYTES", 0, 1048576, NULL,
                 "Dynamic shared memory per block of a file's kernels"),
     OPT_INTEGER("grid", 0, "BLOCKS", 1, 2147483647, NULL,
-                "Blocks that a file's kernels are launched with"),
+                "Number of blocks in a launch of a file's kernels"),
     OPT_FLAG("opts-in", 0,
              "Assume that the launcher of a file's kernels opts in to more than 48 KB of shared "
              "memory, and report no finding for it"),
     OPT_FLAG("loops", 0, "Also list the loops of each kernel, except those that only wait"),
-    OPT_FLAG("no-code", 0, "Do not disassemble, which takes half a second a kernel"),
+    OPT_FLAG("no-code", 0, "Do not disassemble, which takes half a second per kernel"),
     OPT_FLAG("strict", 0, "Also fail for warnings"),
     { .name = NULL },
 };

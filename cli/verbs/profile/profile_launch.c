@@ -104,7 +104,7 @@ static const cli_option options[] = {
     CLI_OPTION_KERNEL,
     PROFILE_OPTION_SOURCE,
     OPT_PATH("code", 0, "FILE", "A cubin, which you trust, in place of any kernel; see --launch"),
-    OPT_TEXT("launch", 0, "WORDS", "How that is launched, as the board has it (docs/trials.md)"),
+    OPT_TEXT("launch", 0, "WORDS", "How that is launched, in the board's form (docs/trials.md)"),
     { .table = cli_machine_options },
     OPT_INTEGER("calls", 'n', "N", 1, 1000000, "1", "Number of calls, one after another"),
     { .name = NULL },
@@ -115,7 +115,7 @@ const cli_verb cli_verb_launch = {
     .summary = "make one call, for a profiler to watch",
     .operands = { "SPEC", 1, CLI_ANY },
     .description = "Makes a plan, executes it on random values, and ends. No other kernel runs on "
-                   "the device. 'heed profile' has ncu watch this.",
+                   "the device. 'heed profile' runs this under ncu.",
     .options = options,
     .hidden = true,
     .run = run,

@@ -168,7 +168,7 @@ static cli_exit run_verb(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_BOARD,
     OPT_PATH("output", 'o', "FILE",
-             "Write to FILE, replacing it as a whole or not at all [default, and -: "
+             "Write to FILE, replacing it atomically [default, and -: "
              "standard output]"),
     OPT_FLAG("markdown", 'm', "Write Markdown, without the drawings, instead of a web page"),
     OPT_FLAG("brief", 0, "Write only a short Markdown table for each record, for a README"),
@@ -194,9 +194,9 @@ const cli_verb cli_verb_report = {
         "'heed bench --record' or, with --board or without a record, about the board.\n"
         "\n"
         "From a FOLDER it takes the newest date of each device; if several records of one "
-        "day have a problem, the last one counts. The page shows machine, software and "
+        "day have the same problem, the last one counts. The page shows machine, software and "
         "commit; heed against each rival; the share of the device's limit and the unit "
-        "that binds; and doubts. Two records of one device are compared as history, "
+        "that binds; and reasons for doubt. Two records of one device are compared as history, "
         "without verdicts. From the board it shows the leaders, their history, and the "
         "verdicts of all trials.\n"
         "\n"

@@ -398,9 +398,9 @@ static const cli_option options[] = {
         "Try CUDA kernels on this device, cuda or cuda:N [default: cpu, functions of the host]"),
     OPT_LIST("gate", 'g', "NAME",
              "Leave this gate out, and see what survives; may be given more than once"),
-    CLI_OPTION_SEED("Seed of everything that is random"),
+    CLI_OPTION_SEED("Seed of all random numbers"),
     OPT_INTEGER("jobs", 'j', "N", 1, LAB_JOBS_MAX, NULL,
-                "Try N kernels in parallel, each in a process of its own [default: the number of "
+                "Try N kernels in parallel, each in a separate process [default: the number of "
                 "CPUs; on a device half of it, up to 8]"),
     OPT_INTEGER("deadline", 0, "SECONDS", 1, 86400, "60",
                 "A kernel that has not finished a problem after this time is rejected"),
@@ -420,7 +420,7 @@ const cli_verb cli_verb_selftest = {
     .description =
         "Runs the gates of 'heed verify' on kernels that are known to be right or wrong. "
         "Mutants are wrong on purpose (they average V, halve the logits, mask one key too "
-        "many, write past the end), or cheat (they return an earlier answer for the same "
+        "many, write past the end), or cheat (they return an earlier result for the same "
         "addresses, are right only while they are watched, round to eight bits); a gate must "
         "kill each. Controls are unusual but right, and all gates must accept them.\n"
         "\n"

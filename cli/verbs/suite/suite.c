@@ -98,7 +98,7 @@ const cli_verb cli_verb_suite = {
     .operands = { "import kernelbench FOLDER | export kernelbench TASK | judge FOLDER", 1, 3 },
     .description =
         "import reads the tasks of a checkout of KernelBench: Python follows each in a "
-        "sandbox and runs none. It lists their attention problems, the work beside these, "
+        "sandbox and runs none. It lists their attention problems, their other work, "
         "and why heed cannot help with other tasks. --out writes a shape file for 'heed "
         "bench --shapes'.\n"
         "\n"
@@ -108,7 +108,7 @@ const cli_verb cli_verb_suite = {
         "\n"
         "judge runs the solutions in FOLDER in sandboxes, with heed's gates and on new "
         "tensors. It reports solutions that are wrong, that cheat, or that are fast only "
-        "by how they were measured. HEED_PYTHON is the interpreter, for judge one with "
+        "because of how they were measured. HEED_PYTHON is the interpreter, for judge one with "
         "PyTorch. See docs/suites.md.",
     .examples = "  heed suite import kernelbench ~/KernelBench --out kernelbench.txt\n"
                 "  heed suite export kernelbench level3/43_MinGPTCausalAttention.py\n"

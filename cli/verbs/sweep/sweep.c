@@ -288,7 +288,7 @@ const cli_verb cli_verb_sweep = {
     .description =
         "Searches the points of SPACE, a text file that names a kernel, its knobs with "
         "their values, and constraints; sweep90, mma, wgmma, cpu_tile and cpu_few come "
-        "with heed. Each point is timed on every problem; the best has the least geometric "
+        "with heed. Each point is timed on every problem; the best has the smallest geometric "
         "mean.\n"
         "\n"
         "For a GPU, points are compiled on all cores while others run, and those that "

@@ -214,7 +214,7 @@ static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_PATH("tensors", 0, "FILE",
              "Also tune for the captured values in FILE, a .safetensors file: every q, k and v "
-             "with the same prefix is a problem, of equal problems only the first"),
+             "with the same prefix is a problem; equal problems count once"),
     CLI_OPTION_LAYOUT,
     CLI_OPTION_WORDS("Further words of the specs of the problems in that file, such as 'causal'"),
     OPT_REAL("seconds", 0, "S", 0.01, 1e7, "60",
@@ -228,7 +228,7 @@ static const cli_option options[] = {
     OPT_REAL("duel", 0, "S", 0.01, 3600, "2",
              "Maximum seconds to compare the best of a search with the champion, twice"),
     OPT_REAL("rivals", 0, "S", 0.01, 3600, "0.3",
-             "How long to time heed, and each rival beside it, on each problem"),
+             "Seconds to time heed, and each rival beside it, on each problem"),
     OPT_TEXT("peers", 0, "LIST",
              "Rivals to time, separated by commas, or none [default: all that are found]"),
     SWEEP_OPTION_COLD,

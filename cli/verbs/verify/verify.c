@@ -214,15 +214,14 @@ static const cli_option options[] = {
       .help = "Verify only with these CPU features; may be given more than once [default: each "
               "level that the machine has]" },
     { .table = cli_device_options },
-    OPT_INTEGER(
-        "jobs", 'j', "N", 1, LAB_JOBS_MAX, NULL,
-        "Verify N cases in parallel, each in a process of its own [default: 1 on the CPU; on "
-        "a device half the number of CPUs, up to 8]"),
+    OPT_INTEGER("jobs", 'j', "N", 1, LAB_JOBS_MAX, NULL,
+                "Verify N cases in parallel, each in a separate process [default: 1 on the CPU; on "
+                "a device half the number of CPUs, up to 8]"),
     OPT_LIST("inputs", 'i', "NAME",
              "Use this kind of values; may be given more than once [default: every kind for small "
              "problems, two for large ones]"),
     OPT_LIST("gate", 'g', "NAME", "Run only this gate; may be given more than once"),
-    CLI_OPTION_SEED("Seed of everything that is random"),
+    CLI_OPTION_SEED("Seed of all random numbers"),
     OPT_FLAG("strict", 0,
              "Require that a batch element computed alone has the same bits as in its batch"),
     OPT_FLAG("all-rows", 0,
@@ -270,8 +269,8 @@ const cli_verb cli_verb_verify = {
         "against a float64 reference, properties of attention such as linearity in V, "
         "writes outside the outputs, NaN, and more (--list).\n"
         "\n"
-        "Each problem runs in a process of its own, between unmapped pages and with "
-        "read-only inputs, so that a crash is a failure with a name. With --source a "
+        "Each problem runs in a separate process, between unmapped pages and with "
+        "read-only inputs, so that a crash is reported as a failure. With --source a "
         "kernel of your own is verified in a sandbox.\n"
         "\n"
         "A failure names the gate and prints the command that repeats it. A skipped case "

@@ -485,7 +485,7 @@ const lab_mutant lab_mutants_values[] = {
       .spec = "b1 h2 s60 d24 bf16", .inputs = "near", .gate = "error" },
     { .name = "small-is-equal", .does = "averages where logits differ by less than a 64th", .behaviour.row = small_is_equal,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
-    { .name = "alone-above-60", .does = "takes the highest key alone where its logit is above 60", .behaviour.row = alone_above_60,
+    { .name = "alone-above-60", .does = "takes only the highest key where its logit is above 60", .behaviour.row = alone_above_60,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
     { .name = "ties-are-zero", .does = "returns 0 where the highest two logits are huge and nearly equal", .behaviour.row = ties_are_zero,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
