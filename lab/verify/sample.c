@@ -1,5 +1,5 @@
 /*
- * sample.c - a few rows of a problem whose answer changes from call to call
+ * sample.c - a few rows of a problem whose expected result changes from call to call
  */
 #include "lab/verify/sample.h"
 
@@ -50,7 +50,7 @@ static heed_status compute_weights(lab_sample *sample)
     return HEED_OK;
 }
 
-/* Makes @to what @from is; both have room for the same rows. */
+/* Copies @from to @to; both have room for the same rows. */
 static void copy_expect(lab_expect *to, const lab_expect *from)
 {
     size_t count = (size_t)from->count, dim = (size_t)from->dim;

@@ -86,7 +86,7 @@ static void adds_what_bench_recorded(void **state)
         { "heed board", 0, "[1.900, 2.100] FASTER", "" },
         { "heed board", 0, "503eb534e5cd+", "" },
         { "heed board --problem d128", 0, "",
-          "no matching trial is ranked: 1 did not come out right;" },
+          "no matching trial is ranked: 1 with a wrong result;" },
         { "heed board --problem d128 --all", 0, "wrong", "" },
         { "heed board --problem 'h8 b1 f16 d64 s512' --against torch-flash", 0, "2.000", "" },
         { "heed board --problem 'h8 b1 f16 d64 s512' --against none | grep -c FASTER", 1, "0", "" },
@@ -211,7 +211,7 @@ static void passes_over_what_it_cannot_select(void **state)
     };
     static const run_heed_row leading[] = {
         { "heed wisdom export --device cpu -t 1 >w.txt", 0, "",
-          "plain of trial 2 leads, but wisdom cannot select it (it has a source of its own)" },
+          "plain of trial 2 leads, but wisdom cannot select it (it is a user's source)" },
         { "cmp own.txt w.txt", 0, "", "" },
         { "heed wisdom export --device cpu -t 1 --json", 0, "\"passed_over\": 1", "is taken, at" },
         { "heed wisdom export --device cpu -t 1", 1,

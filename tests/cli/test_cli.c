@@ -418,7 +418,7 @@ static void keeps_wisdom(void **state)
         { "heed doctor --no-rivals --wisdom damaged.txt >/dev/null", 3, "", "" },
         { "mkdir own; touch own/odd_peer.py; HEED_PEERS=own HEED_PYTHON=/nowhere heed doctor | "
           "grep -A1 odd:",
-          0, "Install it if you want", "" },
+          0, "Install it to compare", "" },
         /* writing a manifest to a special file leaves it in place; for root it might be
          * /dev/null */
         { "mkfifo pipe; cat pipe >got.txt & heed doctor --lock pipe; wait; test -p pipe && "

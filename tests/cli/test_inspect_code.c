@@ -266,7 +266,7 @@ static void test_how_threads_lie_is_said(void **state)
         "for t in 256 32x8 8x32; do heed inspect -a sm_90 -D SHAPE= -t $t tile.cu | "
         "grep -e conflicts; done; true");
     assert_said(result.out, "tile.cu tile sm_90: bank conflicts of 2 accesses depend on how the "
-                            "block's threads lie; --threads XxY says so.\n");
+                            "block's threads are laid out; give it with --threads XxY.\n");
     assert_said(result.out, "32-way conflicts of shared memory");
     assert_said(result.out, "8-way conflicts of shared memory");
     run(state, "heed inspect -a sm_90 -D 'SHAPE=__block_size__((32, 8, 1))' tile.cu");

@@ -165,7 +165,7 @@ static void says_what_speaks_against(void **state)
         "made by sources with changes on top of commit 503eb534e5cd-dirty",
         "The load average was 3.50",
         "Others than heed and its rivals used the device during 1 of 4 problems",
-        "The clocks were held down by: too hot, during 1 of 4",
+        "The clocks were throttled by: too hot, during 1 of 4",
         "Unsteady: p90 is more than 10 % above the median in 2 of 4 problems, most in b1 h8 s512",
         "Unverified: no reference checked the results of torch-flash in b1 h8 s512 d64 f16",
         "Untrusted: the results of heed in layer1. b1 h8 s512 d64 f16",

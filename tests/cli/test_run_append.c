@@ -488,8 +488,8 @@ static void refuses_new_keys_that_do_not_fit(void **state)
         { RUN K_NEW "lengths.npy", 2, "",
           "--k-new: lengths.npy has elements of type i32; they must be of f32, f16, bf16" },
         { RUN K_NEW "K_new_f16.npy", 2, "",
-          "--k-new: K_new_f16.npy has elements of type f16, K those of type f32; --type says "
-          "which one to use" },
+          "--k-new: K_new_f16.npy has elements of type f16, K those of type f32; choose one "
+          "with --type" },
         { RUN LENGTHS "--k-new K_new.npy --v-new V_new_bf16.npy", 2, "",
           "--v-new: V_new_bf16.npy has elements of type bf16, K those of type f32" },
         { RUN K_NEW "new_flat.npy", 2, "",
@@ -518,7 +518,7 @@ static void refuses_new_keys_that_do_not_fit(void **state)
         { APPENDED "--words append=3", 2, "", "append must be given once" },
         { APPENDED "--words k_new=96:32:16", 2, "", "the strides of k_new must be given once" },
         { RUN LENGTHS "--words append=3", 2, "",
-          "append needs its elements: give --k-new FILE, which says the word itself" },
+          "append needs its elements: give --k-new FILE, which implies the word" },
     };
     EXPECT(state, lines);
 }
@@ -568,7 +568,7 @@ static void refuses_pages_that_are_shared(void **state)
     static const run_heed_row lines[] = {
         { PAGED "table_new.npy", 2, "",
           "--table: table_new.npy: entries [0, 2] and [1, 1] are both 6; new keys go to the "
-          "former, and such a page must have one entry alone" },
+          "former, and such a page must have only one entry" },
         { PAGED "table_old.npy", 2, "",
           "--table: table_old.npy: entries [1, 1] and [0, 1] are both 7" },
         { PAGED "table_own.npy", 2, "",

@@ -119,8 +119,8 @@ static void refuses_what_does_not_fit(void **state)
         { PACKED "--cu-seqlens-q cu_q.npy --cu-seqlens-k cu_three.npy", 2, "",
           "--cu-seqlens-q and --cu-seqlens-k differ in the number of sequences: 4 and 3" },
         { PACKED "--cu-seqlens-q cu_q.npy", 2, "",
-          "K (K_packed.npy: [50, 2, 16]) has 50 tokens, which 4 sequences cannot share out "
-          "evenly; give --cu-seqlens-k FILE" },
+          "K (K_packed.npy: [50, 2, 16]) has 50 tokens, which cannot be divided evenly among "
+          "4 sequences; give --cu-seqlens-k FILE" },
         { PACKED "--words varlen=30", 2, "", "varlen must be given once" },
         { RUN "--cu-seqlens-q cu_q.npy", 2, "",
           "--cu-seqlens-q: Q (Q.npy: [3, 2, 4, 16]) has 4 dimensions; packed sequences have 3: "

@@ -186,7 +186,7 @@ static void test_judge_refusals(void **state)
         { "judge solutions --tasks nowhere", 3, { "nowhere" } },
         { "judge solutions --tasks suite --device cpu --json",
           0,
-          { "its name says no task", "ReLU stands where a softmax would", "dim_qk is 4096" } },
+          { "its name has no task", "ReLU stands where a softmax would", "dim_qk is 4096" } },
     };
     static const char *const none[] = { NULL };
     char path[SCRATCH_PATH_SIZE];

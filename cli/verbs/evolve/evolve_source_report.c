@@ -30,7 +30,7 @@ static void print_counts(const lab_sources *all)
     }
 }
 
-/* Did the compiler, or the laboratory ahead of it, refuse the source? */
+/* False if the compiler, or the laboratory before it, refused the source. */
 static bool was_compiled(const lab_sources_kernel *it)
 {
     return it->verdict != LAB_RECORD_REFUSED && it->verdict != LAB_RECORD_COMPILE &&
@@ -38,7 +38,8 @@ static bool was_compiled(const lab_sources_kernel *it)
            it->verdict != LAB_RECORD_UNPROTECTED;
 }
 
-/* The mean logarithm of what heed plans, the rival of all of them; NAN where one was not timed. */
+/* The mean logarithm of the times of heed's plans, the rival of all sources; NAN if one was not
+ * timed. */
 static double rival_score(const lab_sweep *sweep)
 {
     double sum = 0;
@@ -48,7 +49,7 @@ static double rival_score(const lab_sweep *sweep)
     return sum / (double)sweep->problems.count;
 }
 
-/* Speed-ups of the sources that passed, over a kernel of the score @from. */
+/* Speed-ups of the sources that passed, over a kernel with the score @from. */
 static lab_speedups speedups(const lab_sources *all, double from)
 {
     double *values = calloc(all->count + 1, sizeof *values);

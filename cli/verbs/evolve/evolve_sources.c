@@ -1,6 +1,5 @@
 /*
- * evolve_sources.c - `heed evolve --proposer`: evolution of source texts, which an outside program
- * proposes
+ * evolve_sources.c - `heed evolve --proposer`: evolution of sources proposed by an external program
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,14 +16,14 @@
 
 /* ---- Before ---- */
 
-/* The file of --source, or of one that comes with heed; NULL: none is given. */
+/* The file of --source, or a source that comes with heed; NULL: none. */
 static const char *find_origin(const cli_args *args, char *path, size_t size)
 {
     const char *given = cli_args_text(args, "source");
     return given ? cli_find_list("proposers", given, path, size) : NULL;
 }
 
-/* Is there a program of that name in one of the folders of PATH? */
+/* True if a program of that name is in a folder of PATH. */
 static bool is_in_path(const char *name)
 {
     char file[PATH_MAX];
@@ -58,10 +57,8 @@ static cli_exit check_proposer(const char *command)
     return CLI_ENVIRONMENT;
 }
 
-/* Is the file text that compiles and can be loaded? It is found out before the gates are tried and
- * a device is opened, which takes a minute; so of C alone, and of a pipe, which has one reader,
- * not.
- */
+/* Checks that the file compiles and can be loaded, before the gates are tried and a device is
+ * opened, which takes a minute. Only for C, and not for pipes, which can be read only once. */
 static cli_exit try_file(const cli_args *args, const char *path)
 {
     const cli_source_place place = { .on_host = true };
@@ -118,7 +115,7 @@ static cli_exit read_origin(lab_sources *all, const cli_args *args, char path[10
 
 /* ---- A run ---- */
 
-/* The first source is no good: nothing can be bred of it. */
+/* Reports that the first source is unusable: nothing can be bred from it. */
 static cli_exit refuse_origin(const lab_sources *all, const char *path)
 {
     const lab_sources_kernel *first = &all->kernels[0];

@@ -1,5 +1,5 @@
 /*
- * roofline.c - `heed roofline`: how fast could it be, and what stands in the way
+ * roofline.c - `heed roofline`: measures a device's limits, and judges the cost model
  */
 #include "roofline.h"
 
@@ -14,7 +14,7 @@ static bool wants_problems(const cli_args *args)
     return cli_args_operand_count(args) > 0 || cli_args_given(args, "shapes");
 }
 
-/* Options that make no sense together. */
+/* Refuses options that exclude each other. */
 static cli_exit check(const cli_args *args)
 {
     static const struct {
@@ -77,15 +77,16 @@ static cli_exit run_verb(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
-    OPT_TEXT("machine", 'm', "NAME",
-             "A GPU that need not be present, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
-             "4090, H100, H200, B200. The cost model chooses the config and predicts its time"),
+    OPT_TEXT(
+        "machine", 'm', "NAME",
+        "A GPU given by its data sheet, which need not be present: A100, RTX 3090, L4, L40S, RTX "
+        "4090, H100, H200, B200. The cost model chooses the config and predicts its time"),
     OPT_FLAG("fresh", 0, "Measure the ceilings again, even if they are in the cache"),
     OPT_FLAG("judge", 0,
              "Judge the cost model: time the points of --space on the problems [default: "
              "the canonical ones], and print the rank correlation of predictions and times"),
     OPT_PATH("space", 0, "SPACE",
-             "With --judge, the configs, as 'heed sweep' takes them [default: sweep90, on a CPU "
+             "With --judge, the configs, as for 'heed sweep' [default: sweep90, on a CPU "
              "cpu_tile]"),
     OPT_PATH("trials", 0, "FILE",
              "With --judge, run nothing and take the times from FILE, a record of 'heed "
