@@ -58,7 +58,7 @@ def inspect(heed):
 
 
 def check_row(row):
-    """The promises that the document makes for all rows."""
+    """Checks the statements of the document about all rows."""
     where = f"{row['problem']}: {row['kernel']}"
     if row["spill_store_bytes"] != 0 or row["spill_load_bytes"] != 0:
         raise SystemExit(f"{where}: spills")
@@ -69,7 +69,7 @@ def check_row(row):
 
 
 def best(kernels):
-    """Returns the row with the least predicted time of each problem, in their order."""
+    """Returns the row with the smallest predicted time of each problem, in order of problems."""
     rows = {}
     for kernel in kernels:
         other = rows.get(kernel["problem"])
@@ -79,7 +79,7 @@ def best(kernels):
 
 
 def duration(seconds):
-    """Three digits and a unit."""
+    """Formats a time with three digits and a unit."""
     for factor, unit in ((1e6, "us"), (1e3, "ms"), (1, "s")):
         text = f"{seconds * factor:#.3g}".rstrip(".")
         if float(text) < 1000:
