@@ -80,7 +80,7 @@ ATTENTION = ("gqa", "mha", "mqa", "mla", "dsa")
 
 def require(path, value, field, kind):
     if not isinstance(value, kind):
-        raise ValueError(f"{path}: {field} is {json.dumps(value)[:60]}, which is no {kind.__name__}")
+        raise ValueError(f"{path}: {field} is {json.dumps(value)[:60]}; it must be of type {kind.__name__}")
     return value
 
 
@@ -95,7 +95,7 @@ def read_definition(path):
         require(path, found.get(field), field, kind)
     for name in (found["name"], found["op_type"]):
         if not name or "/" in name or name in (".", ".."):
-            raise ValueError(f"{path}: {name!r} is no name of a file")
+            raise ValueError(f"{path}: {name!r} is not a file name")
     for name, axis in found["axes"].items():
         if require(path, axis, f"axes.{name}", dict).get("type") == "const":
             require(path, axis.get("value"), f"axes.{name}.value", int)
@@ -117,7 +117,7 @@ def find_dataset(folder):
             if not any((place / "definitions").rglob("*.json")):
                 raise ValueError(f"{place / 'definitions'} has no definition: no file there ends in .json")
             return place.resolve()
-    raise ValueError(f"{folder} is no dataset of flashinfer-bench: it has neither definitions nor flashinfer_trace")
+    raise ValueError(f"{folder} is not a flashinfer-bench dataset: it has neither definitions nor flashinfer_trace")
 
 
 def read_dataset(dataset, names=None):
@@ -130,7 +130,7 @@ def read_dataset(dataset, names=None):
         found[definition["name"]] = definition
     for name in names or ():
         if name not in found:
-            raise ValueError(f"--definitions: {name!r} is none of the {len(found)} definitions of {dataset}")
+            raise ValueError(f"--definitions: {name!r} is not one of the {len(found)} definitions of {dataset}")
     return {name: x for name, x in found.items() if not names or name in names}
 
 
@@ -178,7 +178,7 @@ def entry_of(definition):
     if kind not in ATTENTION:
         return None, f"no softmax attention: {definition['op_type']}"
     if "sparse_indices" in definition["inputs"]:
-        return None, "each query has a list of keys of its own (sparse_indices)"
+        return None, "each query has a separate list of keys (sparse_indices)"
     entry = FORMS.get(" ".join(definition["inputs"]))
     if entry is None or list(definition["outputs"]) != ["output", "lse"]:
         return None, f"no known form: ({', '.join(definition['inputs'])}) -> ({', '.join(definition['outputs'])})"
@@ -220,7 +220,7 @@ def write_solutions(out, chosen, entries):
 def clear(out):
     """Creates @out, or empties it except for traces if this script made it. Raises ValueError for any other folder."""
     if out.exists() and not out.is_dir() or out.is_dir() and any(out.iterdir()) and not (out / MARK).exists():
-        raise ValueError(f"--out: {out} is there, and this script has not made it; name another folder")
+        raise ValueError(f"--out: {out} exists and was not made by this script; name another folder")
     out.mkdir(parents=True, exist_ok=True)
     (out / MARK).touch()
     for place in (out / name for name in ("definitions", "solutions", "workloads", "blob")):
@@ -518,7 +518,7 @@ def prepare(args, dataset, chosen, entries):
     """Makes FOLDER a dataset with heed's solutions."""
     out = args.out.resolve()
     if out == dataset or dataset in out.parents:
-        raise ValueError(f"--out: {args.out} is in the dataset, of which nothing is changed; name another folder")
+        raise ValueError(f"--out: {args.out} is in the dataset, which must not change; name another folder")
     clear(out)
     for name in ("definitions", "workloads", "blob")[: 1 if args.workloads == "made" else 3]:
         link(dataset, out, name)

@@ -419,7 +419,7 @@ def known(args):
         return {}
     report = json.loads(path.read_text())
     if report.get("schema") != SCHEMA:
-        raise SystemExit(f"kernelbench: {path} is no report of this script")
+        raise SystemExit(f"kernelbench: {path} is not a report of this script")
     return {(e["task"], e["row"], e["form"]): e for e in report["evaluations"]
             if "result" in e and "failed" not in e}
 
@@ -451,7 +451,7 @@ def parse(arguments):
         if unknown:
             parser.error(f"{option}: {unknown[0]!r} is not one of {', '.join(there)}")
     if not (args.checkout / "src" / "kernelbench" / "eval.py").is_file():
-        parser.error(f"{args.checkout} is no checkout of KernelBench: it has no src/kernelbench/eval.py")
+        parser.error(f"{args.checkout} is not a checkout of KernelBench: it has no src/kernelbench/eval.py")
     args.checkout = args.checkout.resolve()
     beside = args.heed.resolve().parent.parent / "src" / "libheed.so"
     args.library = args.library or (beside if beside.exists() else None)

@@ -289,7 +289,7 @@ def parse(arguments):
     if args.jobs < 1:
         parser.error(f"--jobs is {args.jobs}; it must be 1 or more")
     if not (args.checkout / "robust_kbench" / "kernel_task.py").is_file():
-        parser.error(f"{args.checkout} is no checkout of robust-kbench: it has no robust_kbench/kernel_task.py")
+        parser.error(f"{args.checkout} is not a checkout of robust-kbench: it has no robust_kbench/kernel_task.py")
     args.checkout = args.checkout.resolve()
     return args
 

@@ -81,7 +81,7 @@ def parse(arguments):
     parser.add_argument("--baseline", default="sdpa", help="the baseline of speed-up and accuracy; aten fills memory")
     args, words = parser.parse_known_args(arguments)
     if not (args.checkout / "tritonbench" / "operators" / "flash_attention").is_dir():
-        parser.error(f"{args.checkout} is no checkout of tritonbench: it has no operator flash_attention")
+        parser.error(f"{args.checkout} is not a checkout of tritonbench: it has no operator flash_attention")
     args.checkout = args.checkout.resolve()
     return args, words
 
