@@ -1,5 +1,5 @@
 /*
- * line.c - the conversation of a proposer
+ * line.c - the request and reply loop of a proposer
  */
 #include "line.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_SIZE 65536 /* the longest one, with its newline */
+#define LINE_SIZE 65536 /* the longest line, with its newline */
 #define REASON_SIZE 300
 
 json_t *line_refuse(const char *status, const char *format, ...)
@@ -24,7 +24,7 @@ json_t *line_refuse(const char *status, const char *format, ...)
     return json_pack("{s:s, s:s}", "status", status, "reason", reason);
 }
 
-/* The reply; NULL: there is no more to say. */
+/* Returns the reply; NULL ends the loop. */
 static json_t *reply_to(const json_t *request, line_answer *answer, void *data, int *quit)
 {
     const char *op = json_string_value(json_object_get(request, "op"));
