@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh BUILD - `make run`: tune attention for this machine, on the best device present
+# run.sh BUILD - `make run`: verifies and tunes attention on this machine, on the best device
 #
 # Uses the values of a real text model in tests/data, and the canonical shapes of shapes/seed.txt, for HEED_RUN_SECONDS
 # in all [default: 60]. The results are on the board BUILD/run/board.db, from which BUILD/run/heed.wisdom is made. Each
