@@ -129,7 +129,7 @@ static peer_answer refuse_words(session *s, const json_t *request)
         length = strcspn(word, " ");
         if (is_known_word(word, length))
             continue;
-        snprintf(s->reason, sizeof s->reason, "it does not know the word %.*s of the problem",
+        snprintf(s->reason, sizeof s->reason, "the word %.*s of the problem is not supported",
                  (int)(strcspn(word, "= ") < 60 ? strcspn(word, "= ") : 60), word);
         return PEER_UNSUPPORTED;
     }

@@ -284,7 +284,7 @@ def refuse_words(problem, known):
     """Refuses a problem whose spec has an unsupported word."""
     for name in spec_words(problem):
         if name not in known:
-            raise Unsupported(f"it does not know the word {name} of the problem")
+            raise Unsupported(f"the word {name} of the problem is not supported")
 
 
 def read_tensor(problem, letter):
@@ -310,7 +310,7 @@ def answer(session, line):
         request = json.loads(line)
         op = request["op"]
         if op not in ("hello", "prepare", "run", "check", "release", "quit"):
-            raise Unsupported(f"there is no request {op} here")
+            raise Unsupported(f"unknown request {op}")
         return {"status": "ok", **getattr(session, op)(request)}, op
     except Unsupported as error:
         return {"status": "unsupported", "reason": shorten(error)}, op
