@@ -138,14 +138,14 @@ SAID = (
     ((2, 4, 2, 9, 21, 8, 8), "none", "fa3", "window=3:15 align=tl", "flash_attn_func, no splits"),
     ((2, 4, 2, 9, 21, 8, 8), "none", "fa3", "window=3:9 align=tl", OTHERWISE.format("right", -3)),
     ((2, 4, 2, 9, 21, 8, 8), "none", "fa3", "chunk=4 align=tl", "FlashAttention-3 aligns chunks bottom right"),
-    ((1, 2, 2, 33, 33, 16, 16), "none", "fa3", "sinks", "it does not know the word sinks of the problem"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "fa3", "sinks", "the word sinks of the problem is not supported"),
     ((2, 4, 2, 9, 21, 8, 8), "none", "fa2", "window=5:3 align=br softcap=3", "flash_attn_func"),
-    ((1, 2, 2, 33, 33, 16, 16), "none", "fa2", "chunk=8", "it does not know the word chunk of the problem"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "fa2", "chunk=8", "the word chunk of the problem is not supported"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "math", "window=5:2", "math"),
     ((1, 2, 2, 33, 33, 16, 16), "causal=tl", "efficient", "window=5:", "efficient"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "cudnn", "window=5:2", "cudnn"),
     ((1, 2, 2, 33, 9, 16, 16), "none", "cudnn", "window=3:2", "cudnn"),  # some rows see no key
-    ((1, 2, 2, 33, 33, 16, 16), "none", "flash", "window=5:2", "it does not know the word window of the problem"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "flash", "window=5:2", "the word window of the problem is not supported"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "flex", "window=5:2", "flex_attention, compiled"),
 )
 

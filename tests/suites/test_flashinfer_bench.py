@@ -163,7 +163,7 @@ class Script(unittest.TestCase):
             (DECODE, "axes.page_size.value", 2048, "page_size is 2048: it must be 1 to 1024"),
             (DECODE, "axes.num_kv_heads.value", 3, "3 key/value heads do not divide 4"),
             (DECODE, "inputs.mask", {"shape": None, "dtype": "bool"}, "no known form: (q, k_cache,"),
-            (DECODE, "inputs.sparse_indices", {"shape": None, "dtype": "int32"}, "a list of keys of its own"),
+            (DECODE, "inputs.sparse_indices", {"shape": None, "dtype": "int32"}, "a separate list of keys"),
             (PREFILL, "name", "gqa_paged_prefill", "its name does not say that it is causal"),
             (DECODE, "op_type", "gdn", "no softmax attention: gdn"),
         ):
@@ -172,7 +172,7 @@ class Script(unittest.TestCase):
             self.assertIn(why, found)
 
     def test_no_dataset(self):
-        self.refused(f"{self.data} is no dataset of flashinfer-bench")
+        self.refused(f"{self.data} is not a flashinfer-bench dataset")
         (self.data / "definitions").mkdir(parents=True)
         self.refused(f"{self.data / 'definitions'} has no definition")
 
@@ -180,13 +180,13 @@ class Script(unittest.TestCase):
         path = self.data / "definitions" / "bad.json"
         for text, message in (
             ('{"name": ', "bad.json: Expecting value: line 1"),
-            ("[1]", "bad.json: the text is [1], which is no dict"),
-            (json.dumps({"name": "x"}), "bad.json: op_type is null, which is no str"),
-            (json.dumps(change(DECODE, "name", "../x")), "bad.json: '../x' is no name of a file"),
-            (json.dumps(change(DECODE, "axes.head_dim.value", "16")), 'axes.head_dim.value is "16", which is no int'),
+            ("[1]", "bad.json: the text is [1]; it must be of type dict"),
+            (json.dumps({"name": "x"}), "bad.json: op_type is null; it must be of type str"),
+            (json.dumps(change(DECODE, "name", "../x")), "bad.json: '../x' is not a file name"),
+            (json.dumps(change(DECODE, "axes.head_dim.value", "16")), 'axes.head_dim.value is "16"; it must be of type int'),
             (json.dumps(change(DECODE, "inputs.q.shape", ["here"])), "inputs.q.shape has the axis 'here'"),
-            (json.dumps(change(DECODE, "inputs.q.shape", "here")), 'inputs.q.shape is "here", which is no list'),
-            (json.dumps(change(DECODE, "outputs.lse", 1)), "outputs.lse is 1, which is no dict"),
+            (json.dumps(change(DECODE, "inputs.q.shape", "here")), 'inputs.q.shape is "here"; it must be of type list'),
+            (json.dumps(change(DECODE, "outputs.lse", 1)), "outputs.lse is 1; it must be of type dict"),
         ):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -194,14 +194,14 @@ class Script(unittest.TestCase):
 
     def test_refusals(self):
         self.write(DECODE)
-        self.refused("'other' is none of the 1 definitions", "--definitions", "other")
+        self.refused("'other' is not one of the 1 definitions", "--definitions", "other")
         self.refused("has no author 'baseline'", "--beside", "baseline")
         self.out = self.data / "solutions"
         self.refused("is in the dataset")
         self.out = self.folder / "mine"
         self.out.mkdir()
         (self.out / "solutions").write_text("of another")
-        self.refused(f"{self.out} is there, and this script has not made it")
+        self.refused(f"{self.out} exists and was not made by this script")
         self.write(DECODE, change(DECODE, "op_type", "gqa"))
         self.refused("there is another definition 'gqa_paged_decode'")
 

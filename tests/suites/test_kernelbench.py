@@ -166,7 +166,7 @@ class Script(unittest.TestCase):
 
     def test_bad_words(self):
         for words, checkout, text in (
-            ((), "fake", "is no checkout of KernelBench"),
+            ((), "fake", "is not a checkout of KernelBench"),
             (("--rows", "f64"), "suite", "--rows: 'f64' is not one of f32, f32-tf32, f32-bf16x3, f32-f16, f16, bf16"),
             (("--forms", "f16"), "suite", "--forms: 'f16' is not one of kernel, library"),
             (("--tasks", "1/5"), "suite", "0 tasks of level 1 with the number 5"),
@@ -179,7 +179,7 @@ class Script(unittest.TestCase):
         (self.folder / "out").mkdir()
         (self.folder / "out" / "kernelbench_report.json").write_text('{"schema": "another"}')
         done = self.run_script("--tasks", "1/97")
-        self.assertIn("is no report of this script", done.stderr)
+        self.assertIn("is not a report of this script", done.stderr)
         self.assertNotEqual(done.returncode, 0)
 
     def test_a_process_that_hangs(self):

@@ -154,7 +154,7 @@ class Script(unittest.TestCase):
             self.assertEqual(script.caught({"suite": suite, "heed": ours}), dict(zip(("suite", "heed"), wanted)))
 
     def test_bad_words(self):
-        for words, checkout, text in (((), "nowhere", "is no checkout of robust-kbench"),
+        for words, checkout, text in (((), "nowhere", "is not a checkout of robust-kbench"),
                                       (("--jobs", "0"), "suite", "--jobs is 0; it must be 1 or more")):
             done = self.run_script("--dry-run", *words, checkout=checkout)
             self.assertEqual(done.returncode, 2)

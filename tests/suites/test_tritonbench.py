@@ -48,7 +48,7 @@ class Tritonbench(unittest.TestCase):
     def test_no_checkout(self):
         done = run(ROOT)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no checkout of tritonbench", done.stderr)
+        self.assertIn("is not a checkout of tritonbench", done.stderr)
 
     @unittest.skipUnless(CHECKOUT, "HEED_TRITONBENCH names no checkout of tritonbench")
     def test_operator(self):
