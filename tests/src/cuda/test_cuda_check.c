@@ -39,7 +39,7 @@ static const struct {
     { APPENDING, { { 256, 2 }, { 0 }, { 0 } }, NULL },
     { APPENDING,
       { { 256, 1 }, { 0 }, { 0 } },
-      "lengths[1] is 1; it must be 2 to 256: it counts new keys" },
+      "lengths[1] is 1; it must be 2 to 256: it includes new keys" },
     { PREFIXED, { { 256, 192 }, { 0, 1, 2, 3, -1, -1, 7, 8 }, { 0 } }, NULL },
     { PREFIXED, { { 256, 128 }, { 0 }, { 0 } }, "lengths[1] is 128; it must be 129 to 256" },
     { PREFIXED, { { 256, 192 }, { 0, 1, 2, 3, 4, 5, 9 }, { 0 } }, "table[1][2] is 9; it must be" },
