@@ -1,7 +1,7 @@
 /*
  * simd_avx2.h - the vector operations of the kernel templates, for AVX2 with FMA and F16C
  *
- * simd_avx512.h says what each one does.
+ * simd_avx512.h describes them.
  */
 #ifndef HEED_SIMD_H
 #define HEED_SIMD_H
@@ -98,12 +98,13 @@ static inline float v_top(vf x)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* A float that says n in its last bits: n = -127 to 0, plus what makes the exponent field of 2^n.
+/* Added to a float, leaves n = -127 to 0 in the low bits, plus the bias of the exponent field of
+ * 2^n.
  */
 #define POWER_BITS (0x1.8p23f + 127)
 
-/* Adding POWER_BITS rounds t to an integer n, and shifting the sum leaves an exponent field. From
- * t = -127 down that is zero, so that the product is too. The polynomial is one for -1/2 to 1/2:
+/* Adding POWER_BITS rounds t to an integer n, and shifting the sum leaves an exponent field. For t
+ * of -127 and below that is zero, and so is the product. The polynomial is one for -1/2 to 1/2:
  * error 9.4e-8. */
 static inline vf v_exp2(vf t)
 {
