@@ -224,8 +224,7 @@ typedef enum heed_mask {
     HEED_MASK_CAUSAL_BOTTOM_RIGHT = 2 /* query i sees keys j <= i + seq_k - seq_q */
 } heed_mask;
 
-/* Alignment of a window and chunks without a causal mask; with one they have its alignment.
- */
+/* Alignment of a window and chunks without a causal mask; with one they have its alignment. */
 typedef enum heed_align {
     HEED_ALIGN_TOP_LEFT = 0,    /* query i is at position i */
     HEED_ALIGN_BOTTOM_RIGHT = 1 /* query i is at position i + seq_k - seq_q */
@@ -738,8 +737,7 @@ typedef struct heed_candidate {
     const char *name;     /* kernel and config */
     const char *rejected; /* why it cannot run the problem here, or, after "not worthwhile: ", why
                              the planner would not choose it; else NULL. A config that was requested
-                             by name, or came from wisdom, may be both chosen and not worthwhile
-                           */
+                             by name, or came from wisdom, may be both chosen and not worthwhile */
     double predicted;     /* by the cost model */
     double measured;      /* by HEED_MEASURE or HEED_PATIENT */
     int chosen;           /* 1 for the candidate that the plan executes */

@@ -29,8 +29,7 @@ typedef struct heed_cuda heed_cuda;             /* cuda/driver/device.h */
 typedef struct heed_cuda_facts heed_cuda_facts; /* cuda/facts.h */
 
 /* heed_element_size() is heed_type_size() for a valid type, and is folded where @type is a
- * constant.
- */
+ * constant. */
 static inline int64_t heed_element_size(heed_type type)
 {
     static const int64_t sizes[HEED_TYPE_COUNT] = {
@@ -214,7 +213,7 @@ typedef struct heed_view {
     int64_t right;
     int64_t chunk; /* 0: none */
 } heed_view;
-#define HEED_OPEN ((int64_t)1 << 33) /* more than positions and keys are apart */
+#define HEED_OPEN ((int64_t)1 << 33) /* more than any distance of positions and keys */
 
 heed_view heed_problem_view(const heed_problem *problem);
 /* True if the number of queries, or of keys, may differ between batch elements. */

@@ -54,8 +54,7 @@ static bool take_turn(heed_turns *turns, const heed_later *later)
     return mine;
 }
 
-/* Ends a turn. The thread writes the state last: executions that see it also see the code.
- */
+/* Ends a turn. The thread writes the state last: executions that see it also see the code. */
 static void end_turn(heed_turns *turns, heed_later *later, heed_status status)
 {
     pthread_mutex_lock(&turns->lock);

@@ -104,8 +104,7 @@ bool heed_number_float(const char *text, size_t length, float *value)
     return true;
 }
 
-/* Writes @value with @digits significant digits and a point, whatever the locale's decimal sign.
- */
+/* Writes @value with @digits significant digits and a point, whatever the locale's decimal sign. */
 static void print_digits(char *text, double value, int digits)
 {
     char local[HEED_NUMBER_SIZE];

@@ -17,7 +17,7 @@
 #include "problem/operand.h"
 #include "problem/problem.h"
 
-#define HOPELESS 10.0 /* times slower by prediction than the best by measurement */
+#define HOPELESS 10.0 /* predicted time relative to the best measured one */
 
 #define CHUNK ((int64_t)1 << 22) /* elements */
 #define REPLAYS 12

@@ -104,8 +104,7 @@ static uint64_t hash_problem(const heed_problem *problem)
 }
 
 /* The slot of @problem: the one that holds it, or the free one where it belongs. The table must not
- * be empty.
- */
+ * be empty. */
 static size_t *find_slot(const heed_wisdom *wisdom, const heed_problem *problem)
 {
     size_t last = wisdom->slot_count - 1;

@@ -22,8 +22,7 @@ const char *heed_cpu_ablated_unfit(const char *name, int ablation, const heed_pr
 /* heed_plan_create_ablated() makes a plan for @problem with the CPU kernel @name, with or without a
  * config, in its build with @ablation. With ABLATE_DELAY every task takes longer by the fraction
  * @delay of its time. Returns as heed_plan_create_named() does; HEED_ERR_UNSUPPORTED if there is no
- * such build.
- */
+ * such build. */
 heed_status heed_plan_create_ablated(heed_plan **plan, heed_context *context,
                                      const heed_problem *problem, const char *name, int ablation,
                                      double delay);

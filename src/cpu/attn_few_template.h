@@ -29,7 +29,7 @@
 #include "few.h"
 #include "simd_weight.h"
 
-#define CHUNK 4 /* vectors of O that are kept in registers */
+#define CHUNK 4 /* vectors of O kept in registers */
 
 #if HEED_ABLATE == ABLATE_UNROLLED
 #define INNER_LOOP _Pragma("GCC unroll 16")

@@ -6,9 +6,7 @@
 
 #include "cpu.h"
 
-#define FEW_KEYS                                                          \
-    32 /* in a tile: its K and V fit into the L1 cache up to head dim 128 \
-        */
+#define FEW_KEYS 32 /* in a tile: its K and V fit into the L1 cache up to head dim 128 \ */
 
 /* One instantiation. */
 typedef struct heed_few_code {

@@ -99,8 +99,7 @@ static inline float v_top(vf x)
 }
 
 /* Added to a float, leaves n = -127 to 0 in the low bits, plus the bias of the exponent field of
- * 2^n.
- */
+ * 2^n. */
 #define POWER_BITS (0x1.8p23f + 127)
 
 /* Adding POWER_BITS rounds t to an integer n, and shifting the sum leaves an exponent field. For t

@@ -20,7 +20,7 @@
 #include "score/score.h"
 
 #define ALIGNED 16
-#define SEQ_STRIDE_MAX (INT64_C(1) << 23) /* bytes: 256 keys, the most of a tile, span 2^31 */
+#define SEQ_STRIDE_MAX (INT64_C(1) << 23) /* bytes: 256 keys, the largest tile, span 2^31 */
 #define COMBINE_ROWS 4 /* of a block: COMBINE_THREADS / 32; of long rows, one (combine.cuh) */
 #define COMBINE_LONG 256
 #define COMBINE_THREADS 128

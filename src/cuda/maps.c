@@ -13,7 +13,7 @@
 #define ELEMENT 2 /* bytes */
 #define DIMS 4
 #define SIZE_MAX_MAPPED (INT64_C(1) << 32)
-#define UNIT 8 /* elements of 16 bytes, whose multiples strides must be */
+#define UNIT 8 /* elements in 16 bytes; strides must be multiples */
 #define STRIDE_END ((INT64_C(1) << 40) / ELEMENT) /* elements */
 
 /* Any aligned address: it is replaced before the map is used. */

@@ -29,10 +29,10 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
     return most >= (double)heads ? heads : most < 1 ? 1 : (int64_t)most;
 }
 
-#define BLOCKS_MAX 1024 /* that are looked at, and items: enough to see what repeats */
+#define BLOCKS_MAX 1024 /* blocks, and items, that are simulated: enough for a pattern */
 #define ITEMS_MAX 4096
 #define SECTIONS_MAX 32
-#define SECTIONS_SMALL 8 /* all up to here are looked at */
+#define SECTIONS_SMALL 8 /* all up to here are tried */
 
 /* Number of key tiles that the @block-th block of rows processes. */
 static int64_t tiles_of(const heed_problem *problem, const heed_launch_facts *launch, int64_t block)

@@ -12,7 +12,7 @@
 #include "operand.h"
 #include "program.h"
 
-#define DEPTH_MAX 48  /* parentheses, indices and calls in one another */
+#define DEPTH_MAX 48  /* nesting of parentheses, indices and calls */
 #define STEPS_MAX 80  /* of one expression */
 #define NAME_SHOWN 20 /* characters of a name that a message quotes */
 

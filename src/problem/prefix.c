@@ -23,8 +23,7 @@ heed_prefix_orders heed_prefix_order(const heed_problem *problem)
                                          : HEED_PREFIX_APART;
 }
 
-/* The batch stride of one batch element: any but 0, as three zeros would mean dense strides.
- */
+/* The batch stride of one batch element: any but 0, as three zeros would mean dense strides. */
 #define UNUSED 1
 
 /* Makes the queries of @part those of a single batch element, if their order allows it. */

@@ -26,9 +26,9 @@ static inline vf choose(vi condition, vf a, vf b)
 }
 
 #define LOG2_E 0x1.715476p+0F
-#define LN_2_HIGH 0x1.62e4p-1F /* of so few bits that its product with an exponent is exact */
+#define LN_2_HIGH 0x1.62e4p-1F /* with few bits, so its product with an exponent is exact */
 #define LN_2_LOW 0x1.7f7d1cp-20F
-#define ROUNDING 0x1.8p23F /* adding it leaves a whole number in the last bits */
+#define ROUNDING 0x1.8p23F /* adding it leaves an integer in the low bits */
 
 static inline vf absolute(vf x)
 {

@@ -14,7 +14,7 @@
 #define QK_MAX 576
 #define V_MIN 264
 #define V_MAX 512
-#define SMEM 225568 /* as mla/sizes.cuh counts it */
+#define SMEM 225568 /* as in mla/sizes.cuh */
 
 /* The knobs, in the order of a config's values. */
 enum {

@@ -10,10 +10,10 @@
 
 #define SLICE_MAX 256        /* columns of a warp, */
 #define SINGLE_SLICE_MAX 128 /* and in float32 */
-#define SINGLE_DIM_MIN 16    /* of Q and K in float32: sums of fewer products err too much */
+#define SINGLE_DIM_MIN 16    /* of Q and K in float32: sums of fewer products are too inaccurate */
 #define NARROW_MAX 256
 #define THREADS_MAX 1024
-#define BARRIERS 15 /* named ones of a block, one for each group */
+#define BARRIERS 15 /* named barriers of a block, one per group */
 
 /* A config that planning considers, and the range of the larger padded head dim that it is for; and
  * that for float32, if any. */
@@ -268,8 +268,7 @@ static const char *misfit(const heed_problem *problem, const int *v)
 }
 
 /* Configs for which the compiler spills a few registers because of its instruction order; see
- * tests/src/cuda/test_configs.c.
- */
+ * tests/src/cuda/test_configs.c. */
 static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int dim = widest(problem);

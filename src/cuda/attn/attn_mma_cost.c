@@ -8,7 +8,7 @@
 #include "../score/score.h"
 #include "attn_mma.h"
 
-#define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16, or of two of tf32 in twice the time */
+#define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16, or of two tf32 ones in twice the time */
 #define SCHEDULERS 4          /* of a multiprocessor */
 
 /* Approximate instructions of the kernel: for each score of a warp, load of a fragment, and
@@ -16,13 +16,13 @@
 #define SCORE_INSTRUCTIONS 4.5
 #define LOAD_INSTRUCTIONS 4
 #define STEP_INSTRUCTIONS 60
-#define PAGE_INSTRUCTIONS 12  /* for a row that lies in a page */
+#define PAGE_INSTRUCTIONS 12  /* for a row in a page */
 #define SHARE_INSTRUCTIONS 50 /* to exchange maxima and weights */
-#define SPLIT_INSTRUCTIONS 3  /* to make two parts of an element of float32 */
+#define SPLIT_INSTRUCTIONS 3  /* to split a float32 element into two parts */
 
 /* As in combine.cuh. */
-#define COMBINE_LONG 256 /* columns of a row, beyond which a launch apart merges its parts, */
-#define COMBINE_PARTS 16 /* and so many at a time are on their way to a block of it */
+#define COMBINE_LONG 256 /* columns of a row above which a separate launch merges its parts, */
+#define COMBINE_PARTS 16 /* and parts in flight per block of it */
 
 /* Number of mma instructions for 16 columns, by HEED_PRODUCTS. */
 static const int mma_count[] = { 1, 2, 3, 6 };
@@ -227,8 +227,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
     if (v[KEY_GROUPS] > 1)
         steps += 0.5; /* tiles are not distributed evenly among groups */
 
-    /* Full rounds, then a last one with fewer blocks per multiprocessor.
-     */
+    /* Full rounds, then a last one with fewer blocks per multiprocessor. */
     step_cost step = cost_of_step(problem, gpu, v);
     int resident = resident_of(problem, gpu, v);
     double slots = (double)gpu->multiprocessors * resident;

@@ -9,16 +9,16 @@
 #include "../maps.h"
 #include "../score/score.h"
 
-#define ARCH 90 /* no later device runs what is compiled for sm_90a */
+#define ARCH 90 /* sm_90a code only runs on this architecture */
 #define DIM_MAX 256
 #define DIM_UNIT 8
 #define GROUP_THREADS 128
 #define CONSUMERS_MAX 4
-#define PANEL 64      /* columns of a tile that lie together, */
+#define PANEL 64      /* columns of a panel of a tile, */
 #define PANEL_ROW 128 /* bytes */
 #define BARRIERS_BYTES 512
 #define BAD_BYTES 16  /* for the first bad key */
-#define LEFT_EXTRA 40 /* bytes that a team leaves of a row beside its sums */
+#define LEFT_EXTRA 40 /* bytes that a team stores per row besides its sums */
 
 /* The work per score between the products and the exponential. */
 typedef enum logits {
@@ -28,8 +28,7 @@ typedef enum logits {
     ANY = PLAIN | STEPS | SPECIAL
 } logits;
 
-/* A config that planning considers, and the larger head dim and the logits that it is for.
- */
+/* A config that planning considers, and the larger head dim and the logits that it is for. */
 typedef struct shipped {
     int dim_min, dim_max;
     int value[KNOBS];
@@ -191,8 +190,7 @@ static const shipped *find_shipped(const int *v, const shipped *from)
     return from < table + TABLE ? from : NULL;
 }
 
-/* A config of the table is only for its head dims there; any other config may be tried.
- */
+/* A config of the table is only for its head dims there; any other config may be tried. */
 static bool for_other_dims(const heed_problem *problem, const int *v)
 {
     int64_t dim = larger(problem->dim_qk, problem->dim_v);

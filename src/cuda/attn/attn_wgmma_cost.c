@@ -10,7 +10,7 @@
 #include "../score/score.h"
 #include "attn_wgmma.h"
 
-#define LANES 128.0 /* of a multiprocessor, each of which starts an instruction a clock */
+#define LANES 128.0 /* of a multiprocessor, each of which issues one instruction per clock */
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each running alone on the
  * multiprocessor. */

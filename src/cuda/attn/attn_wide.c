@@ -10,10 +10,10 @@
 
 #define DIM_MIN 264
 #define DIM_MAX 1024
-#define PANEL 64      /* columns that are loaded at once, */
+#define PANEL 64      /* columns loaded at once, */
 #define PANEL_ROW 128 /* and their bytes */
-#define SLICE 512     /* columns of V, at most */
-#define WHOLE 512     /* keys of a tile that is all that a block sees */
+#define SLICE 512     /* maximum columns of V */
+#define WHOLE 512     /* keys of the tile of a block that has only one */
 #define WEIGHT 2      /* bytes */
 
 /* The knobs, in the order of a config's values. */

@@ -10,15 +10,15 @@
 
 #define DIM_UNIT 4 /* elements of 16 bytes */
 #define DIM_MAX 1024
-#define NARROW_MAX 256 /* to which attn_mma goes by itself */
-#define MERGED_DIM 256 /* to which splits are merged within the launch */
+#define NARROW_MAX 256 /* limit of attn_mma without shared rows */
+#define MERGED_DIM 256 /* up to here splits are merged within the launch */
 #define ROWS 64
 #define THREADS 256
 #define PANEL 32 /* columns, */
 #define PANEL_ROW 128
 #define PASS 256 /* keys, */
 #define PART 32
-#define SLICE 256 /* and columns of V, at most, that are worked on at once */
+#define SLICE 256 /* and maximum columns of V that are processed at once */
 #define STAGES 2
 #define STATS 5 /* words of a row */
 

@@ -7,7 +7,7 @@
 
 #include "../gpu.h"
 
-#define HEED_PAIR_ARCH 90 /* no later device runs what is compiled for sm_90a */
+#define HEED_PAIR_ARCH 90 /* sm_90a code only runs on this architecture */
 #define HEED_PAIR_ROWS 64
 #define HEED_PAIR_THREADS 384
 #define HEED_PAIR_DIM_UNIT 8

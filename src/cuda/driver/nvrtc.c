@@ -219,8 +219,7 @@ static bool find_root(const search_place *place, char root[PATH_MAX])
     return false;
 }
 
-/* Writes @root, with glob characters escaped, and @pattern; returns false if they are too long.
- */
+/* Writes @root, with glob characters escaped, and @pattern; returns false if they are too long. */
 static bool join_pattern(const char *root, const char *pattern, char text[PATH_MAX])
 {
     size_t at = 0;

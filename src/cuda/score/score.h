@@ -45,8 +45,7 @@ int heed_cuda_products(const heed_problem *problem);
 bool heed_cuda_masked(const heed_problem *problem);
 
 /* heed_cuda_print_program() prints program.cuh for @problem, normalized, into @text. Returns its
- * length, as snprintf does; 0 if the problem needs none.
- */
+ * length, as snprintf does; 0 if the problem needs none. */
 #define HEED_CUDA_PROGRAM_SIZE (128 << 10)
 size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t size);
 

@@ -70,8 +70,7 @@ void heed_score_start(heed_score *p, const heed_problem *problem);
 void heed_score_need_all(heed_score *p);
 
 /* True if step @i is a float converted from an integer that is linear in the key; describes it in
- * @found.
- */
+ * @found. */
 bool heed_score_find_rising(const heed_score *p, int i, heed_score_rising *found);
 
 /* True if intervals over the pairs of a tile give useful bounds of step @i. */
@@ -96,8 +95,7 @@ const char *heed_score_kind_name(heed_kind kind);
 
 /* Print @x, exactly and independent of the locale; step @i as a value, in code for a row or a key:
  * its name, or a constant; and the address of a row of elements, given by all but the last index of
- * @load.
- */
+ * @load. */
 void heed_score_print_float(const heed_score *p, float x);
 void heed_score_print_value(const heed_score *p, int i, bool in_row);
 void heed_score_print_place(const heed_score *p, const heed_step *load, bool in_row);

@@ -26,7 +26,7 @@
 
 #include "../../problem/operand.h"
 
-#define NEAR 3 /* so many tiles from zero a rising number is near it */
+#define NEAR 3 /* a linear number within this many tiles of zero is near it */
 
 /* True if the core is a softcap of products. */
 static bool caps_products(const heed_score *p)

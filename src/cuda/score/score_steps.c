@@ -9,10 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define EXACT_MAX (1 << 24)   /* whole numbers up to here are floats */
-#define KEYS_BEYOND (1 << 14) /* so many keys behind the last one a tile may begin */
+#define EXACT_MAX (1 << 24)   /* integers up to here are exact as floats */
+#define KEYS_BEYOND (1 << 14) /* a tile may begin this many keys after the last one */
 #define OFFSET_MAX 256        /* keys of a tile */
-#define SCALE_MAX 0x1p40      /* beyond, or below the inverse, scores are made natural */
+#define SCALE_MAX 0x1p40      /* above, or below the inverse, scores are in natural units */
 
 /* ---- Kinds of steps ---- */
 
