@@ -197,9 +197,9 @@ typedef enum heed_status {
  * and records. It never returns NULL; a value outside the enum gives "unknown". */
 HEED_API const char *heed_status_name(heed_status status);
 
-/* heed_message() returns the message of the last heed call that failed on the calling thread, or
- * "" if none did. The text belongs to the thread and is valid until its next failing call.
- * Successful calls leave it alone, so look at it only after a status other than HEED_OK. */
+/* heed_message() returns the message of the last heed call that failed on the calling thread, or ""
+ * if none did. The text belongs to the thread and is valid until its next failing call. Successful
+ * calls do not change it, so read it only after a status other than HEED_OK. */
 HEED_API const char *heed_message(void);
 
 /* heed_version() returns the version of the loaded library, such as "0.1.0", which may be newer
@@ -521,7 +521,7 @@ HEED_API heed_status heed_problem_check(const heed_problem *problem);
  *  - a window without keys to the right becomes a causal mask, and sides of a window and chunks
  *    that hide no key are removed.
  *
- * It writes as many bytes as the size field of @problem says. @normal may be @problem itself.
+ * The size field of @problem gives the number of bytes written. @normal may be @problem itself.
  * Returns the same as heed_problem_check(); on failure @normal is unchanged. */
 HEED_API heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *problem);
 
@@ -710,8 +710,8 @@ HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
 
 /* A workspace must be aligned to this many bytes. Tensors only need the alignment of their element
  * type, but are read fastest at this one. On a CUDA device f16 and bf16 are fast where Q, K, V and
- * O begin at multiples of 16 bytes and all their strides are multiples of 8 elements; elsewhere a
- * slower config of the same kernel runs, whatever heed_plan_name() says. */
+ * O begin at multiples of 16 bytes and all their strides are multiples of 8 elements; otherwise a
+ * slower config of the same kernel runs, although heed_plan_name() does not show it. */
 #define HEED_ALIGNMENT 64
 
 /* heed_plan_name() returns the chosen kernel and config, such as "fwd_any_avx512_tile__m128n128s1",

@@ -7,7 +7,7 @@
  * half of all registers, so a wider V is split into two slices; each warpgroup has half of a slice.
  * wide/walk.cuh describes how they share the tiles, and pair/store.cuh has the epilogue of a slice.
  *
- * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED) and head dims
+ * Compile-time parameters, besides the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V):
  *
  *     HEED_TILE_KEYS  keys of a tile       128: each slice processes all tiles, and computes all

@@ -9,7 +9,7 @@
  * (wide32/weights.cuh); the sums of values, 256 columns at a time. The data of a step are loaded
  * during the previous step (wide32/load.cuh).
  *
- * Compile-time parameters, beside mask (HEED_MASKED) and head dims (HEED_DIM_QK, HEED_DIM_V):
+ * Compile-time parameters, besides mask (HEED_MASKED) and head dims (HEED_DIM_QK, HEED_DIM_V):
  *
  *     HEED_TILE_KEYS  keys of a tile                128, 256 or 512
  *     HEED_PRODUCTS   how float32 is multiplied     3, 2 or 1 (single_mma.cuh)
