@@ -4,8 +4,8 @@
  * Interval arithmetic as in interval.cuh, by a warp: all lanes compute all intervals, and share the
  * elements that loads scan. program.cuh, which score_print.c prints, has
  *
- *     sight_of_rows the intervals of steps that do not depend on the key, sight_of_keys and of the
- *     others, for one tile: the last one is the visibility
+ *     sight_of_rows  the intervals of steps that do not depend on the key,
+ *     sight_of_keys  and of the others, for one tile: the last one is the visibility
  */
 #ifndef HEED_SIGHT_CUH
 #define HEED_SIGHT_CUH
