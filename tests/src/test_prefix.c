@@ -285,7 +285,7 @@ static void test_bad_numbers_are_named(void **state)
     assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
     s.lengths[2] = 26;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
-    assert_string_equal(heed_message(), "lengths[2] is 26; it must be 27 to 40: it counts the "
+    assert_string_equal(heed_message(), "lengths[2] is 26; it must be 27 to 40: it includes the "
                                         "prefix, and the keys that must follow it");
     s.lengths[2] = 27;
     table[2] = 60;

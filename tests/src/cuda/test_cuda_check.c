@@ -172,7 +172,7 @@ static void test_refused_question(void **state)
     scene_fail_at("cuStreamIsCapturing", 1, 999);
     trial_launch_count = 0;
     assert_int_equal(heed_execute(s.t.plan, &s.t.buffers), HEED_ERR_DEVICE);
-    assert_non_null(strstr(heed_message(), "asking whether a stream is captured"));
+    assert_non_null(strstr(heed_message(), "querying whether a stream is captured"));
     assert_int_equal(trial_launch_count, 0);
     close_setting(&s);
 }
