@@ -1,7 +1,7 @@
 /*
- * append.c - new keys and values into the cache, and queries rotated, on a CPU
+ * append.c - append new keys and values to the KV cache, and rotate queries, on a CPU
  *
- * A row is a new key of a batch element with its value, or a query, of all heads.
+ * A row is a new key of a batch element with its value, or a query, for all heads.
  */
 #include "../append.h"
 
@@ -10,21 +10,21 @@
 #include "../problem/operand.h"
 #include "cpu.h"
 
-/* Elements that a thread writes sooner than another one wakes up. */
+/* Elements that one thread writes in less time than waking another one takes. */
 #define ELEMENTS_MIN ((int64_t)1 << 15)
 
 typedef struct append_job {
     const heed_problem *problem;
     const heed_buffers *buffers;
-    char *queries;         /* rotated ones; NULL: they stay as they are */
-    heed_strides q_stride; /* of these */
-    int64_t element;       /* bytes of one */
-    int64_t keys, rows;    /* new keys of all batch elements; with these, all rows */
+    char *queries;         /* rotated queries; NULL: no rotation */
+    heed_strides q_stride; /* of rotated queries */
+    int64_t element;       /* bytes per element */
+    int64_t keys, rows;    /* new keys of all batch elements; all rows, including these */
     int64_t step;          /* rows that a thread takes at a time */
     atomic_llong next;
 } append_job;
 
-/* Rotates the columns a and b of pair @c, of float32 numbers: products are exact in float64. */
+/* Rotates columns a and b, which are float32: products are exact in float64. */
 static void rotate_pair(float *row, int64_t a, int64_t b, double cos, double sin)
 {
     const double x = (double)row[a], y = (double)row[b];
@@ -32,7 +32,7 @@ static void rotate_pair(float *row, int64_t a, int64_t b, double cos, double sin
     row[b] = (float)(y * cos + x * sin);
 }
 
-/* Writes a vector of @dim elements, rotated as @cos and @sin say where they are not NULL. */
+/* Writes a vector of @dim elements, rotated by @cos and @sin if they are not NULL. */
 static void write_vector(const append_job *job, void *to, const void *from, int64_t dim,
                          const float *cos, const float *sin)
 {
@@ -50,7 +50,7 @@ static void write_vector(const append_job *job, void *to, const void *from, int6
     heed_store_row((char *)to + first, row, p->rotary, p->type);
 }
 
-/* The cosines or sines of @position, as float32. */
+/* Loads the cosines or sines of @position, as float32. */
 static void load_turns(float *to, const heed_problem *p, const heed_operand *operand,
                        const void *data, int64_t position)
 {
@@ -92,7 +92,7 @@ static int64_t length_of(const append_job *job, int64_t batch)
     return lengths[batch * job->problem->lengths.strides.batch];
 }
 
-/* New key @n of batch element @batch, with its value. */
+/* Writes new key @n of batch element @batch, with its value. */
 static void write_key(const append_job *job, int64_t batch, int64_t n)
 {
     const heed_problem *p = job->problem;

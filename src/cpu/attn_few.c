@@ -1,5 +1,5 @@
 /*
- * attn_few.c - the knobs of the algorithm for few queries, and its scratch
+ * attn_few.c - the algorithm for few queries (decode): knobs and scratch layout
  *
  * The computation itself is attn_few_template.h.
  */

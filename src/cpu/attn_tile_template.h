@@ -2,10 +2,10 @@
  * attn_tile_template.h - attention for many queries: tiles of K and V in cache, queries in the
  * lanes of vectors
  *
- * Every matrix that the kernel computes is kept transposed: a strip of WIDTH queries lies across
- * the lanes of MV vectors, and keys or dims go down the rows. So the maximum and the sum of the
- * softmax run down the columns with no operation across lanes, every operand that is not a strip
- * is a broadcast from memory as it lies there, and only Q and O are transposed, once each.
+ * Every matrix that the kernel computes is stored transposed: a strip of WIDTH queries occupies the
+ * lanes of MV vectors, and keys or dims go down the rows. So the maximum and the sum of the softmax
+ * run down the columns without operations across lanes, every operand that is not a strip is
+ * broadcast directly from memory, and only Q and O are transposed, once each.
  *
  *     S[key][query]  =  K[key][c] Q[c][query]        product of K's rows with the strip of Q
  *     P[key][query]  =  2^(scale S - m[query])       online softmax, as in attn_scalar.c
@@ -20,20 +20,19 @@
  *     TILE_CODE  the heed_tile_code to define
  *     MODIFIER   the heed_modifier of the same instructions
  *     MV         vectors in a strip
- *     NR         keys or dims of the micro-kernel; NR * MV + MV + 1 registers are in use
- *     RATES      what the cost model should believe
+ *     NR         keys or dims of the micro-kernel; uses NR * MV + MV + 1 registers
+ *     RATES      rates for the cost model
  *
  * Its parts are tile_load.h, tile_product.h and tile_softmax.h.
  *
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
- * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp,
- * no-products (each sum stops at its first step), no-loads, mispredicted (a branch for each vector
- * of weights that nothing predicts), extra-barrier, strided (K is packed down its columns),
- * no-staging (K is read where it lies, in float32), no-overlap (no prefetch), over-unrolled and
- * masked.
+ * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp, no-products (each sum stops
+ * after its first step), no-loads, mispredicted (an unpredictable branch for each vector of
+ * weights), extra-barrier, strided (K is packed column by column), no-staging (K is read in place,
+ * in float32), no-overlap (no prefetch), over-unrolled and masked.
  *
- * docs/kernels/attn_tile.md has the log: versions with their figures, and what was tried.
+ * docs/kernels/attn_tile.md has the log: versions with their timings, and other attempts.
  */
 #include <math.h>
 
@@ -49,11 +48,11 @@ typedef struct tile_state {
     const heed_task *task;
     heed_tile_layout y;
     float *base;
-    float factor;  /* that logits are still to be multiplied by, for those to base 2; 0 or more, */
-    float natural; /* and before the program changes them */
-    int64_t qk_part; /* products in a part of the sum of a logit, in units; */
-    int64_t pv_part; /* of a tile's sum of O */
-    bool finite;     /* no value of the tile in v is infinite or NaN; known only where it matters */
+    float factor;    /* remaining factor from logits to base 2, 0 or more, */
+    float natural;   /* and that to natural logits for the program */
+    int64_t qk_part; /* units in each partial sum of a logit, */
+    int64_t pv_part; /* and of a tile's sum of O */
+    bool finite;     /* no value of the tile in v is infinite or NaN; only set where it matters */
     int64_t first;   /* key of the tile */
     int64_t strips;  /* of the task */
     bool hides;      /* the program hides keys */
@@ -65,7 +64,7 @@ static inline heed_interval *seen_of(const tile_state *t, int64_t strip)
     return (heed_interval *)(void *)(t->base + t->y.seen) + strip * WIDTH;
 }
 
-/* Values of the program for the rows of a strip. */
+/* The program's values for the rows of a strip. */
 static inline float *kept_of(const tile_state *t, int64_t strip)
 {
     return t->base + t->y.kept + strip * t->job->need.kept;
@@ -84,8 +83,8 @@ static void clear_state(const tile_state *t)
         v_store(m + i, v_set(-INFINITY));
 }
 
-/* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are
- * visible to all rows. */
+/* S = K Q for NR keys from @j on. If @plain, all of them are visible to all rows, and @top is
+ * raised to the maximum. */
 static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
                                vf top[MV])
 {
@@ -116,7 +115,7 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
                 top[v] = v_max(acc[r][v], top[v]);
 }
 
-/* O = O alpha + V P over @keys keys from @begin on, multiples of UNIT unless they are all. */
+/* O = O alpha + V P over @keys keys from @begin on, both multiples of UNIT, except at the end. */
 static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_t keys,
                        const float *alpha)
 {
@@ -146,8 +145,7 @@ static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_
     }
 }
 
-/* The patch that the logits of the strip with HEED_PATCH_KEYS keys from number @j of the tile on
- * are. */
+/* The logits of the strip with HEED_PATCH_KEYS keys from key @j of the tile on as a patch. */
 static inline heed_patch patch_of(const tile_state *t, int64_t strip, int64_t j, int64_t keys)
 {
     return (heed_patch){ .logits = t->base + t->y.s + j * WIDTH,
@@ -157,7 +155,7 @@ static inline heed_patch patch_of(const tile_state *t, int64_t strip, int64_t j,
                          .keys = heed_min(keys - j, HEED_PATCH_KEYS) };
 }
 
-/* Which rows of the strip see key @j of the tile. */
+/* Finds the rows of the strip that see key @j of the tile. */
 static void find_rows(const tile_state *t, int64_t strip, int64_t j, const strip_keys *seen,
                       bool sees[WIDTH])
 {
@@ -172,8 +170,8 @@ static void find_rows(const tile_state *t, int64_t strip, int64_t j, const strip
         sees[i] = sees[i] && heed_modify_sees(modify, &patch, 0, i);
 }
 
-/* The same for the keys from @begin to @end, where some rows see a key whose values others must
- * not even multiply by zero. */
+/* The same for the keys from @begin to @end, where values of a key that only some rows see must not
+ * even be multiplied by zero for the others. */
 static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin, int64_t end,
                               const strip_keys *seen)
 {
@@ -191,8 +189,8 @@ static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin,
     }
 }
 
-/* The logits of the tile's @keys, the first a multiple of NR: those that every row sees are
- * complete, in steps of NR keys, without a look at what each row sees. */
+/* Computes the logits of the tile's @keys, whose first number is a multiple of NR. Steps of NR keys
+ * that every row sees skip the check of each row. */
 static void make_logits(const tile_state *t, int64_t strip, const strip_keys *seen,
                         heed_interval keys, vf top[MV])
 {
@@ -212,12 +210,12 @@ static void make_logits(const tile_state *t, int64_t strip, const strip_keys *se
     mask_logits(t, seen, heed_max(begin, end), keys.end, top);
 }
 
-/* Keys of a tile between two requests for what a program loads: with more, it would ask for more
- * cache lines at once than a core waits for. */
+/* Keys of a tile between two prefetches of a program's loads: with more, it would request more
+ * cache lines at once than a core can have in flight. */
 #define AHEAD 16
 
-/* While the logits of AHEAD keys from @j on are computed, of @keys in the tile, asks for a part of
- * what the program loads of the next strip, or of the next tile. */
+/* While the logits of AHEAD keys from @j on are computed, of @keys in the tile, prefetches a part
+ * of the program's loads for the next strip, or the next tile. */
 static void prefetch_next(const tile_state *t, int64_t strip, int64_t j, int64_t keys)
 {
     const heed_modify *modify = t->job->modify;
@@ -228,8 +226,7 @@ static void prefetch_next(const tile_state *t, int64_t strip, int64_t j, int64_t
         modify->by->prefetch(modify, kept_of(t, next), of, j / AHEAD, heed_div_up(keys, AHEAD));
 }
 
-/* Raises @top to the maximum of the rows of logits from @begin to @end, once each row has been
- * masked. */
+/* Masks each row of logits from @begin to @end and raises @top to their maximum. */
 static void raise_top(const tile_state *t, const strip_keys *seen, int64_t begin, int64_t end,
                       vf top[MV])
 {
@@ -243,7 +240,7 @@ static void raise_top(const tile_state *t, const strip_keys *seen, int64_t begin
     mask_logits(t, seen, late, end, top);
 }
 
-/* The logits of one patch, which every one goes through the program of before any is compared. */
+/* Computes the logits of one patch: all go through the program before the maximum is taken. */
 static void make_patch(const tile_state *t, int64_t strip, const strip_keys *seen, int64_t j,
                        int64_t keys, const heed_patch *patch, vf top[MV])
 {
@@ -260,8 +257,8 @@ static void make_patch(const tile_state *t, int64_t strip, const strip_keys *see
     raise_top(t, seen, j, end, top);
 }
 
-/* The same with a program, patch by patch. Returns the keys from the first patch to the last that
- * it shows any of. */
+/* The same with a program, patch by patch. Returns the keys from the first to the last patch with
+ * visible keys. */
 static heed_interval make_modified_logits(const tile_state *t, int64_t strip,
                                           const strip_keys *seen, int64_t keys, vf top[MV])
 {
@@ -282,7 +279,7 @@ static heed_interval make_modified_logits(const tile_state *t, int64_t strip,
     return shown;
 }
 
-/* One strip against the tile of @keys keys that begins at @first. */
+/* Processes one strip with the tile of @keys keys that begins at @first. */
 static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t keys)
 {
     float alpha[WIDTH];
@@ -313,7 +310,7 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     }
 }
 
-/* The reverse of rows_to_strip(), times @factor. */
+/* The inverse of rows_to_strip(), times @factor. */
 static void strip_to_rows(float *rows, const float *strip, int64_t row, int64_t steps,
                           const vf factor[MV])
 {
@@ -350,7 +347,7 @@ static void store_strip(const tile_state *t, int64_t strip)
     bool lse = t->job->buffers->lse || t->job->cut.splits > 1;
     for (int64_t i = 0; i < WIDTH && row + i < t->task->row_end; i++) {
         heed_target target = heed_job_target(t->job, t->task, row + i);
-        if (l[i] == 0) /* O may have 0 times a NaN of V */
+        if (l[i] == 0) /* O may contain 0 times a NaN of V */
             memset(rows + i * t->y.row, 0, (size_t)p->dim_v * sizeof *rows);
         store_row(target.o, rows + i * t->y.row, p->dim_v, target.partial ? HEED_F32 : p->type);
         if (lse)

@@ -1,25 +1,25 @@
 /*
- * backend.c - the CPU kernels as the planner sees them
+ * backend.c - the planner's interface to the CPU kernels: limits, cost model, workspace, execution
  *
- * All of them cut a problem into tasks, so what a config is worth depends on the cut alone, and on
- * four rates of the kernel. The cost model has four terms, which one thread does one after another:
- * the two products, the exponentials (steps of a program counting as parts of one), the conversion
- * of K and V (once per block of rows), and a fixed price per task. Dividing by the threads, it
- * charges for the ones that idle in the last round.
+ * All of them split a problem into tasks, so the cost of a config depends only on that split, and
+ * on four rates of the kernel. The cost model adds four terms: the two products, the exponentials
+ * (a step of a program counts as a fraction of one), the conversion of K and V (once per block of
+ * rows), and a fixed cost per task. The division by the number of threads accounts for threads that
+ * idle in the last round.
  */
 #include <math.h>
 
 #include "../problem/problem.h"
 #include "cpu.h"
 
-/* Estimates, of the machine of heed_rates. */
+/* Estimates for the machine of heed_rates. */
 #define TASK_SECONDS 3e-7 /* fetch a task, set up its state */
 #define MERGE_RATE 5e8    /* elements of partial results merged per second, in portable C */
 
-/* Part of a task that threads wait for each other at the end, since no two are equally fast. */
+/* Fraction of a task that threads wait for each other at the end, since their speeds differ. */
 #define UNEVEN 0.1
 
-/* Tasks per thread from which on splitting keys cannot improve the balance. */
+/* With this many tasks per thread splitting keys does not improve the balance. */
 #define BUSY_TASKS 4
 
 /* Bytes of K and V, in the rows of one key, that tasks with several heads have at most. */
@@ -105,12 +105,11 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
     double dims = (double)(problem->dim_qk + problem->dim_v);
     double tasks = heads * (double)job.blocks * (double)cut.splits;
 
-    /* Pairs that are computed: the visible ones, more by the rows that fill up the last step of a
-     * block. */
+    /* Computed pairs: the visible ones, plus those of rows that pad the last step of a block. */
     int64_t steps = heed_div_up(heed_min(cut.block_rows, job.rows), rates->row_step);
     double fill = (double)(steps * rates->row_step) / (double)heed_min(cut.block_rows, job.rows);
     double pairs = heed_problem_flops(problem) / (2 * dims) * fill;
-    double keys = pairs / fill / (double)job.rows / heads; /* that a row sees */
+    double keys = pairs / fill / (double)job.rows / heads; /* seen by a row */
 
     double multiply_adds = rates->multiply_adds * (rates->bf16 ? machine->bf16_speed : 1);
     double exps = 1 + heed_modify_cost(problem);

@@ -1,5 +1,5 @@
 /*
- * features.c - the instructions of a CPU beyond the portable ones, as a set
+ * features.c - the CPU's instruction set extensions, as a set of features
  */
 #include "features.h"
 
@@ -15,7 +15,7 @@ static bool always(void)
 }
 
 #ifdef HEED_X86
-/* clang 14 cannot be asked for F16C by name. */
+/* clang 14's __builtin_cpu_supports() does not have F16C. */
 static bool has_f16c(void)
 {
     unsigned eax, ebx, ecx, edx;
@@ -67,7 +67,7 @@ unsigned heed_cpu_detect(const heed_cpu_feature *table)
     return features;
 }
 
-/* @features with all that they imply. Rows come behind those that they imply, so one pass from the
+/* @features with all that they imply. Rows come after those that they imply, so one pass from the
  * last row to the first finds all. */
 static unsigned closure(const heed_cpu_feature *table, unsigned features)
 {

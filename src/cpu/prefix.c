@@ -1,5 +1,5 @@
 /*
- * prefix.c - attention over a prefix and over the rest merged, on a CPU
+ * prefix.c - merge attention over a prefix with that over the remaining keys, on a CPU
  */
 #include "../prefix.h"
 
@@ -8,7 +8,7 @@
 
 #include "cpu.h"
 
-/* Elements that a thread merges sooner than another one wakes up. */
+/* Elements that one thread merges in less time than waking another one takes. */
 #define ELEMENTS_MIN ((int64_t)1 << 15)
 
 typedef struct merge_job {
@@ -24,7 +24,7 @@ static int64_t offset(const heed_strides *s, int64_t batch, int64_t seq, int64_t
     return batch * s->batch + seq * s->seq + head * s->head;
 }
 
-/* Finds the weights of both parts, each of which is normalized; returns the LSE of all. */
+/* Finds the weights of both parts, each of which is normalized; returns the LSE of all keys. */
 static float weigh(float rest, float part, float weight[2])
 {
     const double top = rest > part || isnan(rest) ? rest : part;

@@ -1,7 +1,7 @@
 /*
  * simd_avx2.h - the vector operations of the kernel templates, for AVX2 with FMA and F16C
  *
- * simd_avx512.h says what each one does.
+ * simd_avx512.h describes them.
  */
 #ifndef HEED_SIMD_H
 #define HEED_SIMD_H
@@ -98,13 +98,14 @@ static inline float v_top(vf x)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* Adding this to n = -127 to 0 leaves the exponent field of 2^n in the last bits of the sum. */
+/* Added to a float, leaves n = -127 to 0 in the low bits, plus the bias of the exponent field of
+ * 2^n. */
 #define POWER_BITS (0x1.8p23f + 127)
 
-/* Adding POWER_BITS to t less almost 1/2 rounds it down to an integer n, an integer to itself, and
- * shifting the sum leaves an exponent field. Below t = -126 that is zero, so that the product is
- * too: denormal weights would make all products with them a hundred times as slow. The polynomial
- * is that of simd_avx512.h. */
+/* Subtracting almost 1/2 and adding POWER_BITS rounds t down to an integer n, and shifting the sum
+ * leaves an exponent field. For t below -126 that is zero, and so is the product: denormal weights
+ * would make all products with them about a hundred times slower. The polynomial is that of
+ * simd_avx512.h. */
 static inline vf v_exp2(vf t)
 {
     t = v_max(v_set(-126.75f), t);

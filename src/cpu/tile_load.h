@@ -1,6 +1,5 @@
 /*
- * tile_load.h - how a task of attn_tile_template.h reads Q, K and V: strips of queries, packed
- * tiles of keys and values
+ * tile_load.h - loads of attn_tile_template.h: strips of queries, packed tiles of keys and values
  *
  * A part of attn_tile_template.h.
  */
@@ -23,8 +22,8 @@ static void rows_to_strip(float *strip, const float *rows, int64_t row, int64_t 
         }
 }
 
-/* Reads the rows of one strip of Q, with what unit_scale() can take of the factor of logits; rows
- * past the end of the block are zero. */
+/* Reads the rows of one strip of Q, scaled by the part of the logit factor that unit_scale() can
+ * apply; rows past the end of the block are zero. */
 static void load_queries(const tile_state *t, int64_t strip)
 {
     const heed_problem *p = t->job->problem;
@@ -45,7 +44,7 @@ static void load_queries(const tile_state *t, int64_t strip)
                         kept_of(t, strip));
 }
 
-/* NR keys from number @j of the tile on where they lie, to be read from there; NULL: they are
+/* The address of NR keys from key @j of the tile on, if they are read in place; NULL: they are
  * packed. */
 static inline const float *keys_in_place(const tile_state *t, int64_t j)
 {
@@ -61,7 +60,7 @@ static inline const float *keys_in_place(const tile_state *t, int64_t j)
 
 #if HEED_ABLATE == ABLATE_STRIDED
 
-/* load_keys() down the columns, one vector of each row at a time. */
+/* load_keys() column by column, one vector of each row at a time. */
 static void load_keys_strided(const tile_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -76,8 +75,8 @@ static void load_keys_strided(const tile_state *t, int64_t first, int64_t keys)
 
 #endif
 
-/* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last
- * step is filled up. */
+/* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last step
+ * is padded. */
 static void load_keys(const tile_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -117,9 +116,9 @@ static void load_values(const tile_state *t, int64_t first, int64_t keys)
     }
 }
 
-/* Asks for the rows of K and V that strip @strip of @strips has to see to, of the tile that begins
- * at @first: packing it would otherwise wait for memory, all the more where the rows of a head lie
- * far apart. */
+/* Prefetches the share of strip @strip of @strips of the rows of K and V of the tile that begins at
+ * @first: otherwise packing it would wait for memory, especially where the rows of a head are far
+ * apart. */
 static void prefetch_tile(const tile_state *t, int64_t first, int64_t strip, int64_t strips)
 {
     int64_t keys = heed_min(t->y.keys, t->task->key_end - first);
@@ -129,7 +128,7 @@ static void prefetch_tile(const tile_state *t, int64_t first, int64_t strip, int
         heed_job_prefetch(t->job, t->task, first + j);
 }
 
-/* Is every value of @keys packed keys finite? The exponent of others is all ones. */
+/* True if all values of @keys packed keys are finite. The exponent of others is all ones. */
 static bool all_finite(const tile_state *t, int64_t keys)
 {
     const float *v = t->base + t->y.v;

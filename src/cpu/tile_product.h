@@ -7,9 +7,9 @@
 #ifndef HEED_TILE_PRODUCT_H
 #define HEED_TILE_PRODUCT_H
 
-/* Products that a sum takes one after the other: its error grows with their number, so long sums
- * are made of parts. One more part costs what adding NR * MV vectors does, up to 2 % of a tile, so
- * parts are short where little work depends on it: logits of a few rows, O of few columns. */
+/* Products in one sequential sum: its error grows with their number, so long sums are split into
+ * parts. Each part costs an addition of NR * MV vectors, up to 2 % of a tile, so parts are short
+ * where that is little work: logits of a few rows, O of few columns. */
 #define PART_LONG 128
 #define PART_SHORT 32
 #define COLUMNS_FEW 16

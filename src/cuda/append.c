@@ -1,8 +1,9 @@
 /*
- * append.c - new keys and values into the cache, and queries rotated, on a CUDA device: a launch
- * ahead of the kernel's
+ * append.c - append new keys and values to the KV cache, and rotate queries, on a CUDA device: a
+ * launch before the kernel
  *
- * Head dims, lengths and strides are arguments, so one compilation serves all problems of a type.
+ * Head dims, lengths and strides are arguments, so compiled code is shared by all problems of a
+ * type.
  */
 #include "append.h"
 
@@ -19,10 +20,10 @@
 /* plan->append->code */
 typedef struct append_code {
     heed_cuda_beside code;
-    heed_cuda_append_args args; /* but for the addresses */
+    heed_cuda_append_args args; /* without addresses */
 } append_code;
 
-/* The number of a type as device code has it. */
+/* The number of a type in device code. */
 static int type_of(heed_data data)
 {
     return (int)data - (int)HEED_DATA_F32;
@@ -106,7 +107,7 @@ unsigned heed_cuda_append_grid(const heed_cuda_append_args *args)
     return (unsigned)heed_div_up(args->vectors, HEED_APPEND_VECTORS);
 }
 
-/* Are they multiples of @unit elements, as far as vectors are apart by them? */
+/* True if dims and the strides in use are multiples of @unit elements. */
 static bool are_multiples(const heed_problem *p, int64_t unit)
 {
     const heed_problem rest = heed_append_rest(p);
@@ -172,7 +173,7 @@ void heed_append_release_cuda(heed_plan *plan)
 
 /* ---- Executions ---- */
 
-/* All pointers are checked before anything is written. */
+/* Checks all pointers before anything is written. */
 static heed_status check_pointers(const heed_plan *plan, const heed_buffers *buffers, void *queries)
 {
     const bool turns = plan->append->problem.rotary > 0;

@@ -1,5 +1,5 @@
 /*
- * beside.c - a kernel that runs ahead of a plan's own or behind it
+ * beside.c - an auxiliary kernel that runs before or after a plan's kernel
  */
 #include "beside.h"
 

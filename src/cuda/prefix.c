@@ -1,8 +1,9 @@
 /*
- * prefix.c - attention over a prefix and over the rest merged, on a CUDA device: a launch behind
- * both
+ * prefix.c - merge attention over a prefix with that over the remaining keys, on a CUDA device: a
+ * launch after both
  *
- * The head dim, sizes and strides are arguments, so one compilation serves all problems of a type.
+ * The head dim, sizes and strides are arguments, so compiled code is shared by all problems of a
+ * type.
  */
 #include "prefix.h"
 
@@ -18,7 +19,7 @@
 /* plan->prefix->code */
 typedef struct merge_code {
     heed_cuda_beside code;
-    heed_cuda_merge_args args; /* but for the addresses */
+    heed_cuda_merge_args args; /* without addresses */
 } merge_code;
 
 int heed_cuda_merge_defines(heed_type type, heed_define defines[HEED_MERGE_DEFINES])

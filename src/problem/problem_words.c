@@ -1,7 +1,7 @@
 /*
  * problem_words.c - the words of a spec
  *
- * One table says for every word which part of the problem it gives and which function reads its
+ * One table maps each word to the part of the problem that it gives and the function that reads its
  * value.
  */
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "operand.h"
 #include "problem_parse.h"
 
-/* No name of a word is longer. */
+/* Longest word name. */
 #define NAME_MAX_LENGTH 9
 
 /* -------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static heed_status read_causal(heed_parser *p, const heed_word *word, const char
     return expect_end(p, value);
 }
 
-/* A field that is 1 where the word is there. */
+/* Sets a field to 1. */
 static heed_status read_flag(heed_parser *p, const heed_word *word, const char *value)
 {
     *(int64_t *)((char *)&p->problem + word->option) = 1;
@@ -128,7 +128,7 @@ static heed_status read_align(heed_parser *p, const heed_word *word, const char 
     return HEED_OK;
 }
 
-/* Reads one side of a window, which ends before @end; nothing is an open side. */
+/* Reads one side of a window, which ends before @end; an empty one is open. */
 static heed_status read_side(heed_parser *p, const char **at, const char *end, unsigned side)
 {
     heed_window *window = &p->problem.window;
@@ -140,7 +140,7 @@ static heed_status read_side(heed_parser *p, const char **at, const char *end, u
                        HEED_SIZE_MAX, left ? &window->left : &window->right);
 }
 
-/* Reads L:R, of which either may be left out. */
+/* Reads L:R; either side may be omitted. */
 static heed_status read_window(heed_parser *p, const heed_word *word, const char *value)
 {
     const char *colon = memchr(value, ':', (size_t)(p->end - value));
@@ -148,7 +148,7 @@ static heed_status read_window(heed_parser *p, const heed_word *word, const char
     if (colon == NULL || (colon == value && colon + 1 == p->end)) {
         return heed_parse_fail(p, value,
                                "window= must be followed by L:R, L: or :R, the numbers of keys "
-                               "before and behind the query's own position");
+                               "before and after the query's position");
     }
     heed_status status = read_side(p, &value, colon, HEED_WINDOW_LEFT);
     if (status == HEED_OK && value != colon)
@@ -228,8 +228,7 @@ static heed_status read_scale(heed_parser *p, const heed_word *word, const char 
             heed_parse_quote(value, p->end), value);
     }
     if (p->problem.scale == 0.0F) {
-        return heed_parse_fail(p, value,
-                               "scale is 0 in float32, which stands for the default; leave it out");
+        return heed_parse_fail(p, value, "scale is 0 in float32, which means the default; omit it");
     }
     return HEED_OK;
 }
@@ -283,8 +282,8 @@ static heed_status read_strides(heed_parser *p, const heed_word *word, const cha
         }
     }
     if (strides[0] == 0 && strides[1] == 0 && strides[2] == 0) {
-        return heed_parse_fail(
-            p, value, "strides of 0:0:0 stand for the dense layout; leave %s out", word->text);
+        return heed_parse_fail(p, value, "strides of 0:0:0 mean the dense layout; omit %s",
+                               word->text);
     }
     heed_problem_set_strides(&p->problem, (int)word->part - (int)HEED_PART_Q,
                              (heed_strides){ strides[0], strides[1], strides[2] });
@@ -331,12 +330,12 @@ static heed_status read_operand_strides(heed_parser *p, const char **at, heed_st
         status = read_number(p, at, names[i], 0, HEED_EXTENT_MAX, all[i]);
     }
     if (status == HEED_OK && strides->batch == 0 && strides->seq == 0 && strides->head == 0)
-        return heed_parse_fail(p, value, "strides of 0:0:0 stand for dense ones; leave them out");
+        return heed_parse_fail(p, value, "strides of 0:0:0 mean dense ones; omit them");
     return status;
 }
 
-/* Reads the type, unless the operand has but one, the dimensions and the strides of an operand;
- * without a value it is as its row says. */
+/* Reads the type (unless the operand has only one), the dimensions and the strides of an operand;
+ * without a value the defaults of its row apply. */
 static heed_status read_operand(heed_parser *p, const heed_word *word, const char *value)
 {
     const heed_operand_row *row = &heed_operand_rows[word->option];
@@ -402,7 +401,7 @@ static heed_status read_array(heed_parser *p, const heed_word *word, const char 
     return status;
 }
 
-/* Reads an expression, in double quotes or not; @option is where it belongs. */
+/* Reads an expression, in double quotes or not. */
 static heed_status read_expression(heed_parser *p, const heed_word *word, const char *value)
 {
     char *to = word->part == HEED_PART_SCORE ? p->problem.score : p->problem.visible;
@@ -486,7 +485,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Is the text from @at to @end the @word, with or without its value? */
+/* True if the text from @at to @end is the @word, with or without its value. */
 static bool word_matches(const heed_word *word, const char *at, const char *end)
 {
     size_t length = strlen(word->text);
@@ -511,8 +510,8 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Number of letters to change, add or remove to make @a, of @length characters, into @b. Both are
- * at most NAME_MAX_LENGTH long. */
+/* Edit distance: the number of letters to change, add or remove to turn @a, of @length characters,
+ * into @b. Both are at most NAME_MAX_LENGTH long. */
 static size_t edit_distance(const char *a, size_t length, const char *b)
 {
     size_t row[NAME_MAX_LENGTH + 1];
@@ -531,13 +530,13 @@ static size_t edit_distance(const char *a, size_t length, const char *b)
     return row[width];
 }
 
-/* The names of one letter are not guessed. */
+/* Single-letter words are not suggested. */
 const char *heed_word_nearest(const heed_parser *p)
 {
     const char *equals = memchr(p->word, '=', (size_t)(p->end - p->word));
     size_t length = (size_t)((equals != NULL ? equals + 1 : p->end) - p->word);
     const char *nearest = NULL;
-    size_t best = length < 4 ? 2 : 3; /* as many slips are too many */
+    size_t best = length < 4 ? 2 : 3; /* this many differences are too many */
     for (size_t i = 0; i < word_count && length <= NAME_MAX_LENGTH; i++) {
         const char *text = words[i].text;
         bool has_value = text[strlen(text) - 1] == '=';

@@ -38,7 +38,7 @@ class Compilation(Case):
             plan = heed.Plan(SPEC, context)
             self.assertIn(NAIVE, second_line(plan))  # it is in use, or was until now
             plan.wait()
-            self.assertIn(f"it serves; {NAIVE} did", second_line(plan))
+            self.assertIn(f"it is in use; {NAIVE} ran", second_line(plan))
             self.assertNotIn(NAIVE, plan.name)
             self.assertFalse(plan.deterministic)
             invariant = heed.Plan(f"{SPEC} invariant", context)

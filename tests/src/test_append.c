@@ -180,7 +180,8 @@ static void test_bad_buffers(void **state)
     buffers.workspace_size++;
     ((int32_t *)(void *)a.lengths.data)[1] = 2;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
-    assert_string_equal(heed_message(), "lengths[1] is 2; it must be 3 to 40: it counts new keys");
+    assert_string_equal(heed_message(),
+                        "lengths[1] is 2; it must be 3 to 40: it includes new keys");
     free(buffers.workspace);
     heed_plan_destroy(plan);
     appended_destroy(&a);

@@ -286,8 +286,8 @@ static void test_bad_numbers_are_named(void **state)
     assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
     s.lengths[2] = 26;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
-    assert_string_equal(heed_message(), "lengths[2] is 26; it must be 27 to 40: it counts the "
-                                        "prefix, and what is behind it");
+    assert_string_equal(heed_message(), "lengths[2] is 26; it must be 27 to 40: it includes the "
+                                        "prefix, and the keys that must follow it");
     s.lengths[2] = 27;
     table[2] = 60;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
@@ -348,8 +348,10 @@ static const struct {
     { "b2 h1 s1/8 d4 f32 prefix=3 visible=k!=1", "it must be 0 with visible" },
     { "b2 h1 s1/8 d4 f32 prefix=3 invariant", "it must be 0 with invariant" },
     { "b2 h2 s3/8 d4 f32 prefix=4 paged=2 layout=bhsd", "q strides are 24:4:12" },
-    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 k=4:0:0", "k strides are 4:0:0; with a prefix that of" },
-    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 v=4:0:0", "v strides are 4:0:0; with a prefix that of" },
+    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 k=4:0:0",
+      "k strides are 4:0:0; with a prefix the seq or head" },
+    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 v=4:0:0",
+      "v strides are 4:0:0; with a prefix the seq or head" },
 };
 
 static void test_wrong_ones_are_refused(void **state)

@@ -131,7 +131,7 @@ static void run_kernel(scene *s, heed_context *context, const char *kernel)
         assert_memory_equal(s->o, expected, count * sizeof *expected);
     }
     assert_int_equal(execute(s, shared, s->k + 1), HEED_ERR_INVALID);
-    assert_non_null(strstr(heed_message(), "so it must be NULL or k"));
+    assert_non_null(strstr(heed_message(), "it must be NULL or k"));
     assert_int_equal(execute(s, own, NULL), HEED_ERR_INVALID);
     assert_non_null(strstr(heed_message(), "v is NULL"));
     free(s->workspace);

@@ -1,5 +1,5 @@
 /*
- * attn_mla.c - attn_mla.cu as the planner sees it: its configs, what is legal, how long they take
+ * attn_mla.c - host half of attn_mla.cu: configs, limits and cost model
  */
 #include <math.h>
 
@@ -14,9 +14,9 @@
 #define QK_MAX 576
 #define V_MIN 264
 #define V_MAX 512
-#define SMEM 225568 /* as mla/sizes.cuh counts it */
+#define SMEM 225568 /* as in mla/sizes.cuh */
 
-/* The knobs, in the order in which a config has them. */
+/* The knobs, in the order of a config's values. */
 enum {
     SPLITS,  /* splits: blocks that share the keys of the same rows */
     CLUSTER, /* blocks with successive rows that load each tile once for all */
@@ -30,7 +30,7 @@ static void config_at(int index, heed_config *config)
     config->value[CLUSTER] = 1;
 }
 
-/* Where addresses are not aligned the simple kernel takes over. */
+/* The fallback for unaligned addresses is the simple kernel. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     (void)problem;
@@ -62,9 +62,9 @@ static const char *unfit_dims(const heed_problem *problem)
 static const char *unfit_pages(const heed_problem *problem)
 {
     if (problem->page % HEED_PAIR_DIM_UNIT)
-        return "a page has no multiple of 8 keys";
+        return "page is not a multiple of 8";
     if (problem->page > 0 && TILE_KEYS % problem->page != 0 && problem->page % TILE_KEYS != 0)
-        return "tiles of 64 keys are neither of whole pages nor parts of one";
+        return "tiles of 64 keys are neither whole pages nor part of one";
     return NULL;
 }
 
@@ -72,7 +72,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                   const heed_machine *machine, const heed_config *config, const char **why)
 {
     (void)kernel;
-    *why = machine->gpu->arch != HEED_PAIR_ARCH ? "is for compute capability 9.0 alone" : NULL;
+    *why = machine->gpu->arch != HEED_PAIR_ARCH ? "is only for compute capability 9.0" : NULL;
     if (!*why)
         *why = unfit_dims(problem);
     if (!*why)
@@ -96,7 +96,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
 
 /* ---- Cost ---- */
 
-/* Blocks go on in rounds, one on a multiprocessor; each loads its keys beside their products. */
+/* Blocks run in rounds, one per multiprocessor; each overlaps the loads of its keys with their
+ * products. */
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {

@@ -1,5 +1,5 @@
 /*
- * nvrtc.c - NVIDIA's run-time compiler, found and loaded when it is first needed
+ * nvrtc.c - NVIDIA's runtime compiler (NVRTC), found and loaded on first use
  */
 #include "nvrtc.h"
 
@@ -38,7 +38,7 @@ static const struct {
     { "nvrtcGetPTX", offsetof(heed_nvrtc, ptx) },
 };
 
-/* Functions as data pointers, which POSIX allows and ISO C does not know. */
+/* Functions as data pointers, which POSIX allows but ISO C does not define. */
 static bool find_entries(heed_nvrtc *nvrtc, char *why, size_t size)
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
@@ -58,20 +58,20 @@ static bool ask_about_itself(heed_nvrtc *nvrtc, char *why, size_t size)
     bool answers = nvrtc->version(&nvrtc->major, &nvrtc->minor) == NVRTC_SUCCESS &&
                    nvrtc->arch_count(&count) == NVRTC_SUCCESS;
     if (answers && (count < 1 || count > HEED_NVRTC_ARCHS_MAX)) {
-        snprintf(why, size, "it knows %d architectures; 1 to %d are expected", count,
+        snprintf(why, size, "it supports %d architectures; 1 to %d are expected", count,
                  HEED_NVRTC_ARCHS_MAX);
         return false;
     }
     if (!answers || nvrtc->archs(nvrtc->supported) != NVRTC_SUCCESS) {
-        snprintf(why, size, "it does not say its version and architectures");
+        snprintf(why, size, "it does not return its version and architectures");
         return false;
     }
     nvrtc->supported_count = count;
     return true;
 }
 
-/* Notes where the library lies, and loads the one that it opens by its bare name while it compiles:
- * a Python package is in no path of the linker. */
+/* Stores the library's path, and loads the library that it opens by SONAME when it compiles: the
+ * loader does not search Python packages. */
 static void find_neighbour(heed_nvrtc *nvrtc)
 {
     const struct link_map *map = NULL;
@@ -86,11 +86,11 @@ static void find_neighbour(heed_nvrtc *nvrtc)
     int folder = slash ? (int)(slash - nvrtc->path) : 0;
     snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", folder, nvrtc->path,
              nvrtc->major, nvrtc->minor);
-    dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* where it is elsewhere, NVRTC finds it itself */
+    dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* if it is elsewhere, NVRTC finds it itself */
 }
 
-/* Opens the library @name and makes it *@nvrtc, or says why not. Never closes one that did open:
- * CUDA's libraries do not take that well. */
+/* Opens the library @name into *@nvrtc, or writes the reason to @why. Never closes a library that
+ * was opened: CUDA's libraries do not support that well. */
 static bool open_library(heed_nvrtc *nvrtc, const char *name, int mode, char *why, size_t size)
 {
     heed_nvrtc found = { .library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | mode) };
@@ -111,15 +111,15 @@ static bool open_library(heed_nvrtc *nvrtc, const char *name, int mode, char *wh
 /* Places                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* How the names of a place are made. */
+/* How the file names of a place are formed. */
 typedef enum root_kind {
-    ROOT_FILE,   /* the variable names the file itself, and must be right */
-    ROOT_LOADED, /* libraries of the process, by SONAME */
+    ROOT_FILE,   /* the variable names the file itself, which must be valid */
+    ROOT_LOADED, /* libraries loaded by the process, by SONAME */
     ROOT_FOLDER, /* the pattern below the folder that the variable names */
     ROOT_PYTHON, /* the pattern below the folder that has the bin/ with the python3 of PATH */
-    ROOT_REAL,   /* the same, after symbolic links */
-    ROOT_FIXED,  /* the pattern alone */
-    ROOT_SYSTEM  /* the linker's own search, by SONAME */
+    ROOT_REAL,   /* the same, with symlinks resolved */
+    ROOT_FIXED,  /* the pattern only */
+    ROOT_SYSTEM  /* the dynamic loader's search, by SONAME */
 } root_kind;
 
 typedef struct search_place {
@@ -167,7 +167,7 @@ static const search_place places[] = {
     { "the system", ROOT_SYSTEM, NULL, NULL },
 };
 
-/* Names of the library. All of CUDA 11.2 to 11.8 is 11.2. */
+/* Names of the library. CUDA 11.2 to 11.8 all use 11.2. */
 static const char *const sonames[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2" };
 
 /* Looks for python3 on PATH without running it. */
@@ -184,7 +184,7 @@ static bool find_python(char path[PATH_MAX])
     return false;
 }
 
-/* Cuts the last @count parts off @path. */
+/* Removes the last @count components of @path. */
 static bool cut_path(char *path, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -219,8 +219,7 @@ static bool find_root(const search_place *place, char root[PATH_MAX])
     return false;
 }
 
-/* Writes @root, in which nothing means more than itself, and @pattern; false if they are too long.
- */
+/* Writes @root, with glob characters escaped, and @pattern; returns false if they are too long. */
 static bool join_pattern(const char *root, const char *pattern, char text[PATH_MAX])
 {
     size_t at = 0;
@@ -272,7 +271,7 @@ static bool try_pattern(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const sear
 {
     char root[PATH_MAX], pattern[PATH_MAX];
     if (!find_root(place, root))
-        return false; /* a variable that is not set is no place */
+        return false; /* the variable is not set */
     if (!join_pattern(root, place->pattern, pattern)) {
         note_try(search, place->name, root, "the path is too long");
         return false;

@@ -1,10 +1,10 @@
 /*
- * append.cu - new keys and values into the cache, and queries rotated, ahead of attention
+ * append.cu - append new keys and values to the KV cache, and rotate queries, before attention
  *
  * A warp writes one vector: a new key to its place in K, rotated by its position, its value to V,
- * or a rotated query to the workspace, since Q is not to be changed. Rotations are computed in
- * float64, in which the products of two float32 are exact, so that contraction changes nothing and
- * every backend gives the same bits.
+ * or a rotated query to the workspace, since Q must not be changed. Rotations are computed in
+ * float64, in which products of two float32 are exact, so contraction has no effect and every
+ * backend gives the same bits.
  *
  * Macros: HEED_TYPE as in plain.cuh; HEED_TURNS, the type of cosines and sines, likewise, or
  * without it none are read; HEED_INTERLEAVED.
@@ -16,7 +16,7 @@
 #define HEED_INTERLEAVED 0
 #endif
 
-/* Copies the columns @first up to @end as they are. */
+/* Copies columns @first up to @end unchanged. */
 HEED_DEVICE void copy_columns(u8 *to, const u8 *from, u32 first, u32 end, const int unit)
 {
     for (u32 c = first + ptx_lane() * unit; c < end; c += 32 * unit) {
@@ -39,7 +39,7 @@ HEED_DEVICE void turn_pair(float *a, float *b, float cosine, float sine)
     *b = (float)(y * c + x * s);
 }
 
-/* Turns pairs from @c on whose first columns are @a, and second ones @b. */
+/* Rotates pairs from @c on whose first columns are @a, and second ones @b. */
 HEED_DEVICE void turn_units(const heed_cuda_append_args *args, unit_of *a, unit_of *b, i64 c,
                             const int unit)
 {
@@ -49,7 +49,7 @@ HEED_DEVICE void turn_units(const heed_cuda_append_args *args, unit_of *a, unit_
                   load_number(args->sines, c + i, HEED_TURNS));
 }
 
-/* The same of neighbours. */
+/* The same for neighbouring columns. */
 HEED_DEVICE void turn_neighbours(const heed_cuda_append_args *args, unit_of *u, i64 c,
                                  const int unit)
 {
@@ -59,7 +59,7 @@ HEED_DEVICE void turn_neighbours(const heed_cuda_append_args *args, unit_of *u, 
                   load_number(args->sines, c + i, HEED_TURNS));
 }
 
-/* Writes the columns that are rotated as they are at @position. */
+/* Writes the rotated columns, for @position. */
 HEED_DEVICE void turn_columns(const heed_cuda_append_args *args, u8 *to, const u8 *from,
                               u32 position, const int unit)
 {
@@ -108,7 +108,7 @@ HEED_DEVICE i64 length_of(const heed_cuda_append_args *args, u32 batch)
     return (i32)ptx_ld_ahead_4(args->lengths + batch * args->length_stride);
 }
 
-/* Where key @j of @batch is in K or V. */
+/* Offset of key @j of @batch in K or V. */
 HEED_DEVICE i64 in_cache(const heed_cuda_append_args *args, const heed_cuda_strides *s, u32 batch,
                          u32 j, u32 head)
 {
@@ -163,7 +163,7 @@ HEED_DEVICE void write_query(const heed_cuda_append_args *args, u32 vector, cons
                  position > 0 ? (u32)position : 0, unit);
 }
 
-/* The launch ahead may write what is read here; the one behind reads what is written. */
+/* The preceding launch may write the inputs; the next one reads the outputs. */
 HEED_DEVICE void write_vector(const heed_cuda_append_args *args, const int unit)
 {
     const u32 vector = ptx_block_x() * HEED_APPEND_VECTORS + ptx_thread() / 32;

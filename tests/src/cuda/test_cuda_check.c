@@ -39,7 +39,7 @@ static const struct {
     { APPENDING, { { 256, 2 }, { 0 }, { 0 } }, NULL },
     { APPENDING,
       { { 256, 1 }, { 0 }, { 0 } },
-      "lengths[1] is 1; it must be 2 to 256: it counts new keys" },
+      "lengths[1] is 1; it must be 2 to 256: it includes new keys" },
     { PREFIXED, { { 256, 192 }, { 0, 1, 2, 3, -1, -1, 7, 8 }, { 0 } }, NULL },
     { PREFIXED, { { 256, 128 }, { 0 }, { 0 } }, "lengths[1] is 128; it must be 129 to 256" },
     { PREFIXED, { { 256, 192 }, { 0, 1, 2, 3, 4, 5, 9 }, { 0 } }, "table[1][2] is 9; it must be" },
@@ -172,7 +172,7 @@ static void test_refused_question(void **state)
     scene_fail_at("cuStreamIsCapturing", 1, 999);
     trial_launch_count = 0;
     assert_int_equal(heed_execute(s.t.plan, &s.t.buffers), HEED_ERR_DEVICE);
-    assert_non_null(strstr(heed_message(), "asking whether a stream is captured"));
+    assert_non_null(strstr(heed_message(), "querying whether a stream is captured"));
     assert_int_equal(trial_launch_count, 0);
     close_setting(&s);
 }

@@ -303,11 +303,11 @@ static int go_alone(void)
         return 8;
     heed_plan_destroy(plan);
     if (heed_plan_create(&plan, context, &other, HEED_ESTIMATE) != HEED_ERR_DEVICE ||
-        !strstr(heed_message(), "not among the kernels that came with heed"))
+        !strstr(heed_message(), "not among the kernels shipped with heed"))
         return 9;
     if (heed_plan_create_named(&plan, context, &other, NAIVE) != HEED_ERR_DEVICE)
         return 3;
-    if (!strstr(heed_message(), "not among the kernels that came with heed") ||
+    if (!strstr(heed_message(), "not among the kernels shipped with heed") ||
         !strstr(heed_message(), "HEED_NVRTC=/nowhere"))
         return 4;
     heed_context_destroy(context);

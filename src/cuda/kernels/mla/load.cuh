@@ -1,6 +1,6 @@
 /*
- * mla/load.cuh - copies of K to shared memory by a warp for each stage, whose lanes have a page of
- * a tile each, or the first one all of it, and the last tile cleaned by another warp
+ * mla/load.cuh - copies of K to shared memory by one warp per stage, with one lane per page of a
+ * tile, or one lane for a whole tile; another warp cleans the last tile
  */
 #ifndef HEED_MLA_LOAD_CUH
 #define HEED_MLA_LOAD_CUH
@@ -8,7 +8,7 @@
 #include "maps.cuh"
 #include "mla/place.cuh"
 
-/* Where the lane's part of a tile lies: in K, and from row @row of the tile on. */
+/* The lane's part of a tile: its position in K, and its first row @row in the tile. */
 typedef struct part {
     u32 row;
     u32 key, batch;
@@ -16,7 +16,7 @@ typedef struct part {
 
 #if HEED_PAGED
 
-/* Beyond the limit it is in no page, for which zeros are copied. */
+/* Beyond the limit it is in no page, and zeros are copied. */
 HEED_DEVICE part find_part(const heed_cuda_args *args, const place *at, u32 j)
 {
     const heed_cuda_changes *changes = &args->changes;
@@ -87,8 +87,8 @@ HEED_DEVICE void load_tile(const heed_cuda_mapped_args *m, const place *at, u32 
     }
 }
 
-/* Makes zeros of the keys of tile @j that no row of the block sees: one that is not finite would
- * not be hidden by a weight of zero. The whole warp. */
+/* Zeroes the keys of tile @j that no row of the block sees: a weight of zero would not hide one
+ * that is not finite. Called by the whole warp. */
 HEED_DEVICE void clean_tile(const place *at, u32 j)
 {
     const heed_u32x4 zero = { { 0, 0, 0, 0 } };
@@ -105,7 +105,7 @@ HEED_DEVICE void clean_tile(const place *at, u32 j)
     }
 }
 
-/* The warpgroup that loads. */
+/* The producer warpgroup. */
 HEED_DEVICE void load(const heed_cuda_mapped_args *m)
 {
     place at;

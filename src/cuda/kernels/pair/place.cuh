@@ -1,6 +1,6 @@
 /*
- * pair/place.cuh - where a thread of a block with two warpgroups that compute is, which have the
- * same 64 rows, and what its block works on: of attn_mla.cu and attn_wide.cu
+ * pair/place.cuh - the place of a thread, and the rows and keys of its block, for attn_mla.cu and
+ * attn_wide.cu, whose two consumer warpgroups have the same 64 rows
  *
  * The including file has constants: GROUP_ROWS, GROUP_THREADS, HEED_TILE_KEYS, CLUSTER, how many
  * blocks with successive rows go through the same tiles, and LONGEST_FIRST, whether blocks are
@@ -15,7 +15,7 @@
 typedef struct place {
     u32 warp; /* in its warpgroup */
     u32 lane;
-    u32 half; /* which of the warpgroups that compute */
+    u32 half; /* index of the consumer warpgroup */
     u32 head; /* batch * heads_kv + head_kv */
     u32 batch;
     u32 head_kv;
@@ -27,7 +27,7 @@ typedef struct place {
     u32 limit; /* none of the cluster's rows sees keys from here on */
 } place;
 
-/* In the warpgroups that compute. */
+/* For threads of the consumer warpgroups. */
 HEED_DEVICE void find_thread(place *at)
 {
     u32 thread = ptx_thread_anew();
@@ -36,13 +36,13 @@ HEED_DEVICE void find_thread(place *at)
     at->half = ptx_shfl_idx_u32(thread / GROUP_THREADS, 0); /* the same in all lanes */
 }
 
-/* Which of the blocks this one is that go through the same tiles. */
+/* The number of the block among those that process the same tiles. */
 HEED_DEVICE u32 cluster_rank(void)
 {
     return ptx_block_x() % CLUSTER;
 }
 
-/* Blocks are numbered by rows first, so that those which read the same keys run side by side. */
+/* Blocks are numbered with the rows fastest, so those that read the same keys run concurrently. */
 HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
 {
     u32 number = ptx_keep(ptx_block_x()) / CLUSTER, part = number / args->blocks;
@@ -78,7 +78,7 @@ HEED_DEVICE u32 row_of(const place *at, int mt, int h)
     return at->row + at->warp * 16 + (u32)mt * 16 + (u32)h * 8 + at->lane / 4;
 }
 
-/* Where a thread of warpgroup @half leaves its two rows' maxima, or sums. */
+/* The address where a thread of warpgroup @half stores its two rows' maxima, or sums. */
 HEED_DEVICE u32 left_at(const place *at, const u32 what, u32 half)
 {
     return ptx_shared_base() + what + (half * GROUP_THREADS + at->warp * 32 + at->lane) * 8;
