@@ -13,6 +13,7 @@
 
 #define HEED_BF16 0
 
+#include "emulator/map.h"
 #include "emulator/ptx.cuh"
 #include "emulator/ptx_hopper.cuh"
 #include "hopper_scene.h"
