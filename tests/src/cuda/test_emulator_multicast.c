@@ -80,7 +80,7 @@ static void load_box(const turns *it, u32 round)
     ptx_mbarrier_arrive_expect(full_at(), wrong == NO_EXPECTATION ? 0 : BOX_BYTES);
     if (round % BLOCKS == rank)
         ptx_tensor_load_cluster(ptx_shared_base() + BOX_AT, &it->map, full_at(), 0, 0,
-                                (i32)(round * ROWS), 0, wrong == ONE_BLOCK ? 2 >> rank : both);
+                                (i32)(round * ROWS), 0, wrong == ONE_BLOCK ? 2U >> rank : both);
 }
 
 static void take_box(turns *it, u32 round)
