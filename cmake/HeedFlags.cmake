@@ -36,7 +36,7 @@ else()
 endif()
 
 # heed_isa_sources(OUT FILES...) enables for each file the instruction set at the end of its name: _scalar.c, _avx2.c,
-# _avx512.c or _avx512bf16.c. Sets OUT to the files that this architecture can compile.
+# _avx512.c, _avx512bf16.c or _amx.c. Sets OUT to the files that this architecture can compile.
 function(heed_isa_sources out)
     set(avx2 -mavx2 -mfma -mf16c)
     set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
@@ -44,9 +44,10 @@ function(heed_isa_sources out)
     set(flags_avx2 -O3 ${avx2})
     set(flags_avx512 -O3 ${avx512})
     set(flags_avx512bf16 -O3 ${avx512} -mavx512bf16)
+    set(flags_amx ${flags_avx512bf16} -mamx-tile -mamx-bf16)
     set(usable)
     foreach(source IN LISTS ARGN)
-        if(NOT source MATCHES "_(scalar|avx2|avx512|avx512bf16)\\.c$")
+        if(NOT source MATCHES "_(scalar|avx2|avx512|avx512bf16|amx)\\.c$")
             message(FATAL_ERROR "${source}: the name of this file must end in its instruction set")
         endif()
         if(CMAKE_MATCH_1 STREQUAL "scalar" OR HEED_X86)

@@ -587,9 +587,9 @@ typedef struct heed_options {
     const char *device; /* "cpu"; "cuda" or "cuda:N", N counting from 0 as CUDA does; NULL: the
                          * environment's HEED_DEVICE, else "cpu" */
     int threads;        /* threads to use, 1 to 1024; 0: one per CPU available to this process */
-    const char *cpu;    /* best CPU features to use: "scalar", "avx2", "avx512" or "avx512bf16",
-                         * each with those that it implies; "": all that the machine has; NULL: the
-                         * environment's HEED_CPU, else all */
+    const char *cpu;    /* best CPU features to use: "scalar", "avx2", "avx512", "avx512bf16" or
+                         * "amx", each with those that it implies; "": all that the machine has;
+                         * NULL: the environment's HEED_CPU, else all */
     heed_parallel_fn *parallel; /* the caller's thread pool; NULL: heed starts its own threads */
     void *pool;                 /* passed to parallel(). For a CUDA device these last four fields
                                    are checked but not used */
@@ -627,9 +627,9 @@ HEED_API const char *heed_context_device(const heed_context *context);
 /* heed_context_backend() returns "cpu" or "cuda"; "" for NULL. */
 HEED_API const char *heed_context_backend(const heed_context *context);
 
-/* heed_context_cpu() returns the CPU features in use as one word: "scalar", "avx2", "avx512" or
- * "avx512bf16"; names of features that do not imply each other would be joined by "+". They have
- * no effect on plans for a CUDA device. The text belongs to @context. */
+/* heed_context_cpu() returns the CPU features in use as one word: "scalar", "avx2", "avx512",
+ * "avx512bf16" or "amx"; names of features that do not imply each other would be joined by "+".
+ * They have no effect on plans for a CUDA device. The text belongs to @context. */
 HEED_API const char *heed_context_cpu(const heed_context *context);
 
 /* ---- Plan ---------------------------------------------------------------------------------- */

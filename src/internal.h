@@ -49,9 +49,10 @@ typedef enum heed_backend {
 /* CPU features, the bits of a set; cpu/features.c describes each. */
 enum {
     HEED_CPU_SCALAR = 0,
-    HEED_CPU_AVX2 = 1 << 0,      /* with FMA and F16C */
-    HEED_CPU_AVX512 = 1 << 1,    /* F, BW, DQ, VL */
-    HEED_CPU_AVX512BF16 = 1 << 2 /* the dot product */
+    HEED_CPU_AVX2 = 1 << 0,       /* with FMA and F16C */
+    HEED_CPU_AVX512 = 1 << 1,     /* F, BW, DQ, VL */
+    HEED_CPU_AVX512BF16 = 1 << 2, /* the dot product */
+    HEED_CPU_AMX = 1 << 3         /* tile registers, with bfloat16 */
 };
 
 #define HEED_FEATURES_SIZE 32 /* the features of a machine as one word */

@@ -134,7 +134,7 @@ bool lab_roofline_allows(const heed_problem *problem, const lab_ceilings *ceilin
 lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any)
 {
     /* Operations per cycle and core: two units, two operations to a multiply-add; for bf16 those of
-     * the dot product, for f16 and all else the best that is known, AMX. */
+     * the dot product or of AMX, which is the best that is known, for f16 and all else. */
     static const struct {
         const char *features;
         double cycle[HEED_TYPE_COUNT]; /* by heed_type */
@@ -143,6 +143,7 @@ lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any)
         { "avx2", { [HEED_F32] = 32, [HEED_F16] = 32, [HEED_BF16] = 32 } },
         { "avx512", { [HEED_F32] = 64, [HEED_F16] = 64, [HEED_BF16] = 64 } },
         { "avx512bf16", { [HEED_F32] = 64, [HEED_F16] = 64, [HEED_BF16] = 128 } },
+        { "amx", { [HEED_F32] = 64, [HEED_F16] = 64, [HEED_BF16] = 2048 } },
         { "", { [HEED_F32] = 64, [HEED_F16] = 2048, [HEED_BF16] = 2048 } },
     };
     lab_ceilings ceilings = { .device = "a CPU", .launch = CALL_SECONDS };

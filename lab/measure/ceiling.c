@@ -24,6 +24,7 @@ typedef struct loop_row {
 
 static const loop_row rows[] = {
 #ifdef HEED_X86
+    { "amx", true, &lab_ceiling_bf16_amx, &lab_ceiling_exp_avx512 },
     { "avx512bf16", true, &lab_ceiling_bf16_avx512bf16, &lab_ceiling_exp_avx512 },
     { "avx512", false, &lab_ceiling_f32_avx512, &lab_ceiling_exp_avx512 },
     { "avx2", false, &lab_ceiling_f32_avx2, &lab_ceiling_exp_avx2 },

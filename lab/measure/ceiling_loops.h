@@ -41,5 +41,6 @@ extern const lab_ceiling_loop lab_ceiling_f32_scalar;
 extern const lab_ceiling_loop lab_ceiling_f32_avx2;
 extern const lab_ceiling_loop lab_ceiling_f32_avx512;
 extern const lab_ceiling_loop lab_ceiling_bf16_avx512bf16;
+extern const lab_ceiling_loop lab_ceiling_bf16_amx;
 
 #endif /* LAB_CEILING_LOOPS_H */

@@ -30,7 +30,7 @@ class Context:
     Args:
         device: "cpu", "cuda" or "cuda:N"; None: the environment's HEED_DEVICE, else "cpu".
         threads: of a CPU, 1 to 1024; 0: as many as this process has CPUs.
-        cpu: best CPU features to use ("scalar", "avx2", "avx512", "avx512bf16"); None: the
+        cpu: best CPU features to use ("scalar", "avx2", "avx512", "avx512bf16", "amx"); None: the
             environment's HEED_CPU, else all.
         compile: "now", or "background": a plan on a GPU whose kernel must be compiled is there at
             once, if another kernel whose code is ready can serve until it is.

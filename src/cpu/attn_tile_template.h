@@ -22,8 +22,9 @@
  *     MV         vectors in a strip
  *     NR         keys or dims of the micro-kernel; uses NR * MV + MV + 1 registers
  *     RATES      rates for the cost model
+ *     TILE_AMX   defined: AMX's tile registers multiply, and MV and NR are 2 and 16
  *
- * Its parts are tile_load.h, tile_product.h and tile_softmax.h.
+ * Its parts are tile_load.h, tile_product.h or tile_product_amx.h, and tile_softmax.h.
  *
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
@@ -70,8 +71,26 @@ static inline float *kept_of(const tile_state *t, int64_t strip)
     return t->base + t->y.kept + strip * t->job->need.kept;
 }
 
-#include "tile_load.h"
+/* The address of NR keys from key @j of the tile on, if they are read in place; NULL: they are
+ * packed. */
+static inline const float *keys_in_place(const tile_state *t, int64_t j)
+{
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    const heed_problem *p = t->job->problem;
+    if (UNIT == 1 && p->type == HEED_F32 && p->seq_k % NR == 0 && !t->job->table)
+        return heed_job_k(t->job, t->task, t->first + j);
+#endif
+    (void)t;
+    (void)j;
+    return NULL;
+}
+
+#ifdef TILE_AMX
+#include "tile_product_amx.h"
+#else
 #include "tile_product.h"
+#endif
+#include "tile_load.h"
 #include "tile_softmax.h"
 
 static void clear_state(const tile_state *t)
@@ -81,68 +100,6 @@ static void clear_state(const tile_state *t)
     memset(t->base + t->y.l, 0, (size_t)(t->y.strips * WIDTH) * sizeof(float));
     for (int64_t i = 0; i < t->y.strips * WIDTH; i += LANES)
         v_store(m + i, v_set(-INFINITY));
-}
-
-/* S = K Q for NR keys from @j on. If @plain, all of them are visible to all rows, and @top is
- * raised to the maximum. */
-static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
-                               vf top[MV])
-{
-    const float *k = t->base + t->y.k + j * TILE_PANEL;
-    float *s = t->base + t->y.s + j * WIDTH;
-    vf acc[NR][MV];
-    clear(acc);
-    for (int64_t c = 0, end = 0; c < t->y.steps; c = end) {
-        end = heed_min(c + t->qk_part, t->y.steps);
-        if (c > 0)
-            clear(acc);
-        for (int64_t i = c; i < end; i += TILE_PANEL) {
-            int64_t steps = heed_min(end - i, TILE_PANEL);
-            if (keys_in_place(t, j))
-                multiply(acc, keys_in_place(t, j) + i, t->job->problem->k.seq, 1, q + i * WIDTH,
-                         steps);
-            else
-                multiply(acc, k + i / TILE_PANEL * t->y.keys * TILE_PANEL + i % TILE_PANEL,
-                         TILE_PANEL, 1, q + i * WIDTH, steps);
-        }
-        if (c > 0)
-            add_part(acc, s);
-        store_part(acc, s);
-    }
-    if (plain)
-        for (int r = 0; r < NR; r++)
-            for (int v = 0; v < MV; v++)
-                top[v] = v_max(acc[r][v], top[v]);
-}
-
-/* O = O alpha + V P over @keys keys from @begin on, both multiples of UNIT, except at the end. */
-static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_t keys,
-                       const float *alpha)
-{
-    float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
-    const float *v = t->base + t->y.v + begin / UNIT * t->y.dims;
-    const float *s = t->base + t->y.s + begin / UNIT * WIDTH;
-    int64_t units = heed_div_up(keys, UNIT);
-    for (int64_t c = 0; c < t->y.dims; c += NR) {
-        vf acc[NR][MV];
-        float sums[NR * WIDTH];
-        clear(acc);
-        for (int64_t j = 0, end = 0; j < units; j = end) {
-            end = heed_min(j + t->pv_part, units);
-            if (j > 0)
-                clear(acc);
-            multiply(acc, v + j * t->y.dims + c, 1, t->y.dims, s + j * WIDTH, end - j);
-            if (j > 0)
-                add_part(acc, sums);
-            if (end < units)
-                store_part(acc, sums);
-        }
-        for (int r = 0; r < NR; r++)
-            for (int i = 0; i < MV; i++) {
-                float *to = o + (c + r) * WIDTH + i * LANES;
-                v_store(to, v_fma(v_load(to), v_load(alpha + i * LANES), acc[r][i]));
-            }
-    }
 }
 
 /* The logits of the strip with HEED_PATCH_KEYS keys from key @j of the tile on as a patch. */
@@ -180,7 +137,7 @@ static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin,
     for (int64_t j = begin; j < end; j++) {
         find_rows(t, strip, j, seen, sees);
         for (int64_t c = 0; c < t->job->problem->dim_v; c++) {
-            float value = unit_element(t->base[t->y.v + j / UNIT * t->y.dims + c], j % UNIT);
+            float value = value_at(t, j, c);
             for (int64_t i = 0; i < WIDTH; i++)
                 if (sees[i])
                     o[c * WIDTH + i] += value * unit_element(t->base[t->y.s + j / UNIT * WIDTH + i],
@@ -289,7 +246,7 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     heed_cpu_extra_barrier();
     if (seen.any.begin == seen.any.end)
         return;
-    heed_interval shown = { seen.any.begin / NR * NR, seen.any.end };
+    heed_interval shown = { seen.any.begin / TILE_STEP * TILE_STEP, seen.any.end };
     for (int v = 0; v < MV; v++)
         top[v] = v_set(-INFINITY);
     if (t->job->modify)
@@ -302,8 +259,9 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     if (t->finite || (whole && !t->hides)) {
         accumulate(t, strip, shown.begin, shown.end - shown.begin, alpha);
     } else {
-        int64_t late = t->hides ? shown.begin : seen.all.end / UNIT * UNIT;
-        int64_t early = t->hides ? late : heed_min(heed_round_up(seen.all.begin, UNIT), late);
+        bool none = t->hides || !EXACT_RANGE;
+        int64_t late = none ? shown.begin : seen.all.end / UNIT * UNIT;
+        int64_t early = none ? late : heed_min(heed_round_up(seen.all.begin, UNIT), late);
         accumulate(t, strip, early, late - early, alpha);
         accumulate_masked(t, strip, shown.begin, early, &seen);
         accumulate_masked(t, strip, late, shown.end, &seen);
@@ -367,13 +325,12 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
         t.natural = 1;
     t.hides = job->modify && job->modify->hides;
     int64_t strips = t.strips = heed_div_up(task->row_end - task->row_begin, WIDTH);
-    t.qk_part = strips == 1 ? PART_SHORT : PART_LONG;
-    t.pv_part = t.y.dims > COLUMNS_FEW ? PART_LONG : PART_SHORT;
     heed_interval all = { heed_job_keys(job, task, task->row_end - 1).begin,
                           heed_job_keys(job, task, task->row_begin).end };
     for (int64_t strip = 0; strip < strips; strip++)
         load_queries(&t, strip);
     clear_state(&t);
+    begin_products(&t);
     for (int64_t first = task->key_begin; first < task->key_end; first += t.y.keys) {
         int64_t keys = heed_min(t.y.keys, task->key_end - first);
         if (!heed_job_may_see(job, task, first, keys))
@@ -390,6 +347,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
             run_strip(&t, strip, first, keys);
         }
     }
+    end_products();
     for (int64_t strip = 0; strip < strips; strip++)
         store_strip(&t, strip);
 }
@@ -403,5 +361,5 @@ const heed_tile_code TILE_CODE = {
              .run = run },
     .width = WIDTH,
     .unit = UNIT,
-    .keys = NR,
+    .keys = TILE_STEP,
 };

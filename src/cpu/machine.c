@@ -90,7 +90,7 @@ static int available_cpus(void)
     return cpus < 1 ? 1 : cpus > 1024 ? 1024 : cpus;
 }
 
-/* "scalar, avx2, avx512 or avx512bf16" */
+/* "scalar, avx2, avx512, avx512bf16 or amx" */
 static void list_features(const heed_cpu_feature *table, heed_text *text)
 {
     for (const heed_cpu_feature *row = table; row->name; row++)

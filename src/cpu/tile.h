@@ -20,6 +20,7 @@ typedef struct heed_tile_code {
 extern const heed_tile_code heed_tile_avx2;
 extern const heed_tile_code heed_tile_avx512;
 extern const heed_tile_code heed_tile_avx512bf16;
+extern const heed_tile_code heed_tile_amx;
 
 /* Sizes derived from problem, cut and code, and the layout of a thread's scratch: offsets in
  * floats. */
@@ -35,7 +36,7 @@ typedef struct heed_tile_layout {
     int64_t m;       /* [strips][width]: running maximum */
     int64_t l;       /* [strips][width]: running sum */
     int64_t k;       /* [panels][keys][TILE_PANEL] */
-    int64_t v;       /* [keys / unit][dims] */
+    int64_t v;       /* [keys / unit][dims], or of heed_tile_amx [dims][keys / unit] */
     int64_t s;       /* [keys][width]: logits, then weights */
     int64_t rows;    /* [width][row]: buffer for transposing */
     int64_t seen;    /* [strips * width] heed_interval: keys that each row sees */

@@ -6,8 +6,6 @@
 #ifndef HEED_TILE_LOAD_H
 #define HEED_TILE_LOAD_H
 
-#define CACHE_LINE 64
-
 /* Transposes rows of the row buffer to the columns of a strip of @steps rows. */
 static void rows_to_strip(float *strip, const float *rows, int64_t row, int64_t steps, float factor)
 {
@@ -42,20 +40,6 @@ static void load_queries(const tile_state *t, int64_t strip)
     rows_to_strip(q, rows, t->y.row, t->y.steps, t->job->factor);
     heed_job_begin_rows(t->job, t->task, t->task->row_begin + strip * WIDTH, WIDTH,
                         kept_of(t, strip));
-}
-
-/* The address of NR keys from key @j of the tile on, if they are read in place; NULL: they are
- * packed. */
-static inline const float *keys_in_place(const tile_state *t, int64_t j)
-{
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    const heed_problem *p = t->job->problem;
-    if (UNIT == 1 && p->type == HEED_F32 && p->seq_k % NR == 0 && !t->job->table)
-        return heed_job_k(t->job, t->task, t->first + j);
-#endif
-    (void)t;
-    (void)j;
-    return NULL;
 }
 
 #if HEED_ABLATE == ABLATE_STRIDED
@@ -102,20 +86,6 @@ static void load_keys(const tile_state *t, int64_t first, int64_t keys)
     }
 }
 
-static void load_values(const tile_state *t, int64_t first, int64_t keys)
-{
-    const heed_problem *p = t->job->problem;
-    float *v = t->base + t->y.v;
-    for (int64_t j = 0; j < keys; j += UNIT) {
-        const void *rows[UNIT];
-        for (int64_t u = 0; u < UNIT; u++)
-            rows[u] = j + u < keys ? heed_job_v(t->job, t->task, first + j + u) : NULL;
-        float *to = v + j / UNIT * t->y.dims;
-        unit_load_values(to, rows, p->dim_v, p->type);
-        memset(to + p->dim_v, 0, (size_t)(t->y.dims - p->dim_v) * sizeof *to);
-    }
-}
-
 /* Prefetches the share of strip @strip of @strips of the rows of K and V of the tile that begins at
  * @first: otherwise packing it would wait for memory, especially where the rows of a head are far
  * apart. */
@@ -133,7 +103,7 @@ static bool all_finite(const tile_state *t, int64_t keys)
 {
     const float *v = t->base + t->y.v;
     uint32_t other = 0;
-    for (int64_t i = 0; i < heed_div_up(keys, UNIT) * t->y.dims; i++) {
+    for (int64_t i = 0; i < value_units(t, keys); i++) {
         uint32_t bits;
         memcpy(&bits, &v[i], sizeof bits);
         other |= (bits & 0x7f800000) == 0x7f800000;

@@ -62,7 +62,7 @@ static void test_unknown_is_null(void **state)
 
 static void test_ceilings(void **state)
 {
-    static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16" };
+    static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16", "amx" };
     heed_context *context;
     lab_ceiling ceiling;
     double bandwidth;

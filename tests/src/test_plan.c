@@ -54,7 +54,7 @@ static heed_candidate chosen_of(const heed_plan *plan)
 /* Estimate                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static const char *const cpus[] = { "scalar", "avx2", "avx512", "avx512bf16" };
+static const char *const cpus[] = { "scalar", "avx2", "avx512", "avx512bf16", "amx" };
 
 static const char *const specs[] = {
     "b1 h8 s512 d64 f32",         "b1 h8 s512 d64 bf16 causal",       "b1 h1 s1 d64 f16",

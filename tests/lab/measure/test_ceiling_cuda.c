@@ -141,7 +141,7 @@ static const bool sanitized = false;
 
 static void test_cpu_ceilings(void **state)
 {
-    static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16" };
+    static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16", "amx" };
     lab_ceiling exps, flops;
     double small = 0, large = 0;
     heed_context *context = scene_open("cpu");
