@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from . import _library as c
 from . import _report
+from ._arrays import dense
 from ._library import library
 
 #: How a result is made: (function, arguments, words), or (function, None, None) of q.
@@ -138,12 +139,8 @@ def maker_of(q: Any, shape: Tuple[int, ...], dtype: str) -> Maker:
     torch = sys.modules["torch"]
     if dtype == "same" and tuple(q.shape) == shape and q.is_contiguous():
         return (torch.empty_like, None, None)
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
     words = {"dtype": q.dtype if dtype == "same" else torch.float32, "device": q.device}
-    return (torch.empty_strided, (shape, tuple(reversed(strides))), words)
+    return (torch.empty_strided, (shape, dense(shape)), words)
 
 
 def makers_of(q: Any, o: Any, lse: Any) -> Tuple[Optional[Maker], Optional[Maker]]:

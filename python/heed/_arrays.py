@@ -30,6 +30,22 @@ def part_of(x: View, dim: int) -> View:
     return x._replace(shape=(*x.shape[:-1], dim))
 
 
+def dense(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    """The strides of a dense array."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def require_dense(name: str, x: View) -> None:
+    """Raise unless the elements follow each other."""
+    for size, stride, wanted in zip(x.shape, x.strides, dense(x.shape)):
+        if size > 1 and stride != wanted:
+            raise InvalidError(f"{name}: the array is not dense")
+
+
 # ---- NumPy ---------------------------------------------------------------------------------------
 
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
@@ -70,7 +86,8 @@ def memory_pointer(name: str, x: Any) -> int:
     return numpy_pointer(x) if hasattr(x, "__array_struct__") else view(name, x).pointer
 
 
-_NUMPY_TYPES = {
+#: By the name that NumPy, PyTorch and JAX have for it.
+DTYPES = {
     "float32": "f32",
     "float16": "f16",
     "bfloat16": "bf16",
@@ -80,7 +97,7 @@ _NUMPY_TYPES = {
 }
 
 
-def _refuse_dtype(name: str, dtype: object) -> ArgumentTypeError:
+def refuse_dtype(name: str, dtype: object) -> ArgumentTypeError:
     return ArgumentTypeError(
         f"{name}: dtype {dtype} is not one of float32, float16, bfloat16, int32 and bool"
     )
@@ -92,9 +109,9 @@ _known_types: Dict[Any, str] = {}  # by NumPy's dtype, whose name takes a micros
 def _numpy_type(name: str, dtype: Any) -> str:
     found = _known_types.get(dtype)
     if found is None:
-        found = _NUMPY_TYPES.get(dtype.name)
+        found = DTYPES.get(dtype.name)
         if found is None or not dtype.isnative:
-            raise _refuse_dtype(name, dtype)
+            raise refuse_dtype(name, dtype)
         _known_types[dtype] = found
     return found
 
@@ -118,16 +135,6 @@ def _of_numpy(name: str, x: Any) -> View:
 
 
 # ---- PyTorch -------------------------------------------------------------------------------------
-
-_TORCH_TYPES = {
-    "torch.float32": "f32",
-    "torch.float16": "f16",
-    "torch.bfloat16": "bf16",
-    "torch.int32": "i32",
-    "torch.int64": "i64",
-    "torch.bool": "bool",
-}
-
 
 def has_tangent(x: Any) -> bool:
     """Has a tensor a tangent, as torch.func.jvp gives it one?"""
@@ -155,9 +162,9 @@ def _of_torch(name: str, x: Any) -> View:
         raise InvalidError(f"{name}: the tensor is a lazy negation; pass tensor.resolve_neg()")
     if x.layout is not torch.strided:
         raise ArgumentTypeError(f"{name}: a tensor of layout {x.layout} has no strides")
-    dtype = _TORCH_TYPES.get(str(x.dtype))
+    dtype = DTYPES.get(str(x.dtype)[len("torch.") :])
     if dtype is None:
-        raise _refuse_dtype(name, x.dtype)
+        raise refuse_dtype(name, x.dtype)
     kind = x.device.type
     if kind not in ("cpu", "cuda"):
         raise ArgumentTypeError(f"{name}: heed has no kernels for device {x.device}")
@@ -203,14 +210,6 @@ _DLPACK_TYPES[6, 8] = "bool"
 _DLPACK_CPU, _DLPACK_CUDA = (1, 3), (2, 13)
 
 
-def _dense(shape: Tuple[int, ...]) -> Tuple[int, ...]:
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
-
-
 def _capsule_of(name: str, x: Any) -> Tuple[int, int, Any]:
     """The device type, the device's number, and a capsule."""
     try:
@@ -243,11 +242,11 @@ def _of_dlpack(name: str, x: Any) -> View:
     tensor = ctypes.cast(pointer, ctypes.POINTER(_Tensor)).contents
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     strides = (
-        tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else _dense(shape)
+        tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else dense(shape)
     )
     dtype = _DLPACK_TYPES.get((tensor.dtype.code, tensor.dtype.bits))
     if dtype is None or tensor.dtype.lanes != 1:
-        raise _refuse_dtype(name, (tensor.dtype.code, tensor.dtype.bits))
+        raise refuse_dtype(name, (tensor.dtype.code, tensor.dtype.bits))
     device = "cpu" if kind in _DLPACK_CPU else f"cuda:{number}"
     return View((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, device, x, capsule)
 

@@ -25,16 +25,15 @@ from ._eager import eager
 from ._errors import ArgumentTypeError, InvalidError
 from ._fields import (
     LAYOUTS,
-    OPERANDS,
     Words,
     checked,
-    dense_out,
     expression,
     fill_arrays,
     fill_mask,
     fill_new,
     fill_operands,
     fill_sizes,
+    in_layout,
     order,
     require,
     unpacked,
@@ -42,7 +41,7 @@ from ._fields import (
 )
 from ._lock import Lock
 from ._plan import Plan
-from ._problem import TYPES, Problem
+from ._problem import OPERANDS, TYPES, Problem
 
 _PLANS_MAX = 256
 _plans: Dict[Tuple[Any, ...], Plan] = {}
@@ -134,7 +133,7 @@ def compute(
     if out is None and packed_q:
         out = empty(like, o_size[1:], like.dtype)
     elif out is None:
-        out = dense_out(like, o_size, layout)
+        out = empty(like, in_layout(o_size, layout), like.dtype)
     o = views["o"] = unpacked("out", view("out", out), packed_q)
     size, fields.o = order("out", o, layout)
     for i in range(4):

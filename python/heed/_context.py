@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import weakref
-from ctypes import byref, c_size_t, c_void_p, sizeof
-from types import TracebackType
-from typing import TYPE_CHECKING, Dict, Optional, Tuple, Type
+from ctypes import byref, c_size_t, sizeof
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple
 
 from . import _library as c
 from . import _values
-from ._errors import InvalidError
+from ._handle import Handle
 from ._library import check, library, text_of
 from ._lock import Lock
 
@@ -18,13 +17,7 @@ if TYPE_CHECKING:
     from ._plan import Plan
 
 
-def destroy(kind: str, pointer: int, owner: int) -> None:
-    """Free a context or a plan, but not a parent's in its child."""
-    if os.getpid() == owner:
-        getattr(library, f"heed_{kind}_destroy")(pointer)
-
-
-class Context:
+class Context(Handle):
     """A device with its threads, and the wisdom that planning has learned there.
 
     Args:
@@ -42,6 +35,8 @@ class Context:
     A context may be used by many threads at once, and as a context manager.
     """
 
+    _kind = "context"
+
     def __init__(
         self,
         device: Optional[str] = None,
@@ -57,34 +52,19 @@ class Context:
             cpu=_values.text_or_none("cpu", cpu),
             compile=c.COMPILE[_values.word("compile", compile, tuple(c.COMPILE))],
         )
-        pointer = c_void_p()
-        check(library.heed_context_create(byref(pointer), byref(options)))
-        assert pointer.value is not None
-        self._pointer: Optional[int] = pointer.value
+        super().__init__(library.heed_context_create, byref(options))
         self._plans: "weakref.WeakSet[Plan]" = weakref.WeakSet()
-        self._finish = weakref.finalize(self, destroy, "context", pointer.value, os.getpid())
-
-    def _open(self) -> int:
-        if self._pointer is None:
-            raise InvalidError("context: it is closed")
-        return self._pointer
 
     def close(self) -> None:
         """End its threads and free it, and the plans that were made on it."""
         for plan in list(self._plans):
             plan.close()
-        self._pointer = None
-        self._finish()
+        super().close()
 
     def __enter__(self) -> "Context":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
@@ -125,16 +105,15 @@ class Context:
         Raises:
             CorruptError: the text is no wisdom; nothing was added.
         """
-        taken, skipped = c_size_t(), c_size_t()
-        lines = _values.text("text", text)
-        check(library.heed_wisdom_import(self._open(), lines, byref(taken), byref(skipped)))
-        return taken.value, skipped.value
+        return self._add_wisdom(library.heed_wisdom_import, _values.text("text", text))
 
     def load_wisdom(self, path: "os.PathLike[str] | str") -> Tuple[int, int]:
         """The same from a file."""
+        return self._add_wisdom(library.heed_wisdom_load, _values.path(path))
+
+    def _add_wisdom(self, add: Callable[..., int], source: bytes) -> Tuple[int, int]:
         taken, skipped = c_size_t(), c_size_t()
-        name = _values.path(path)
-        check(library.heed_wisdom_load(self._open(), name, byref(taken), byref(skipped)))
+        check(add(self._open(), source, byref(taken), byref(skipped)))
         return taken.value, skipped.value
 
     def save_wisdom(self, path: "os.PathLike[str] | str") -> None:

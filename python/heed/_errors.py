@@ -58,3 +58,8 @@ _BY_STATUS = {
 def error_of(status: int, message: str) -> HeedError:
     """The exception of a heed_status other than HEED_OK."""
     return _BY_STATUS.get(status, HeedError)(message)
+
+
+def type_error(name: str, value: object, kind: str, remedy: str = "pass one") -> ArgumentTypeError:
+    """The exception for an argument whose type is not @kind."""
+    return ArgumentTypeError(f"{name}: {type(value).__name__} is no {kind}; {remedy}")

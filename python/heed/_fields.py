@@ -8,30 +8,24 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from . import _library as c
 from . import _values
-from ._arrays import View, empty, part_of, require_writable, view
-from ._errors import ArgumentTypeError, InvalidError
-from ._problem import TYPES
+from ._arrays import View, part_of, require_dense, require_writable, view
+from ._errors import ArgumentTypeError, InvalidError, type_error
+from ._problem import NEW, TYPES
 
 #: Where batch, sequence and heads are in a layout; the head dim is last.
 LAYOUTS = {"bshd": (0, 1, 2), "bhsd": (0, 2, 1), "sbhd": (1, 0, 2)}
 
 _CAUSAL = {"top-left": c.MASK_TOP_LEFT, "bottom-right": c.MASK_BOTTOM_RIGHT}
 
-OPERANDS = (
-    "bias",
-    "shown",
-    "slopes",
-    "sinks",
-    "starts",
-    "lengths",
-    "table",
-    "cu_seqlens_q",
-    "cu_seqlens_k",
-    "k_new",
-    "v_new",
-    "rotary_cos",
-    "rotary_sin",
-)
+#: Types of operands.
+DATA = {
+    "f32": c.DATA_F32,
+    "f16": c.DATA_F16,
+    "bf16": c.DATA_BF16,
+    "i32": c.DATA_I32,
+    "i64": c.DATA_I64,
+    "bool": c.DATA_BYTES,
+}
 
 
 class Words(NamedTuple):
@@ -197,15 +191,10 @@ def fill_mask(
     fields.chunk = chunk or 0
 
 
-_OPERAND_DATA = {"f32": c.DATA_F32, "f16": c.DATA_F16, "bf16": c.DATA_BF16, "bool": c.DATA_BYTES}
-_OPERAND_DATA["i32"] = c.DATA_I32
-_OPERAND_DATA["i64"] = c.DATA_I64
-
-
 def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operand:
     """An operand whose dimensions broadcast to @sizes, pairs of an ALONG_ bit and a size, aligned
     at the last one. The last must be whole, the others may be 1 or missing."""
-    operand = c.Operand(type=_OPERAND_DATA[x.dtype])
+    operand = c.Operand(type=DATA[x.dtype])
     if len(x.shape) > len(sizes):
         raise InvalidError(f"{name}: {len(x.shape)} dimensions, where there may be {len(sizes)}")
     strides = {}
@@ -261,9 +250,7 @@ def fill_arrays(
     """Views of the arrays that the expressions name, all of them."""
     views = []
     if not isinstance(arrays, Mapping):
-        raise ArgumentTypeError(
-            f"arrays: {type(arrays).__name__} is no dict; pass one of names and arrays"
-        )
+        raise type_error("arrays", arrays, "dict", "pass one of names and arrays")
     if len(arrays) > c.ARRAYS_MAX:
         raise InvalidError(f"arrays: {len(arrays)}, where {c.ARRAYS_MAX} are the most")
     for i, (name, array) in enumerate(arrays.items()):
@@ -282,13 +269,9 @@ def fill_arrays(
             raise InvalidError(
                 f"arrays[{name!r}]: neither score nor visible has {name}[...]; leave it out"
             )
-        step = 1
-        for size, stride in zip(reversed(x.shape), reversed(x.strides)):
-            if size > 1 and stride != step:
-                raise InvalidError(f"arrays[{name!r}]: the array is not dense")
-            step *= size
+        require_dense(f"arrays[{name!r}]", x)
         fields.arrays[i].name = encoded
-        fields.arrays[i].type = _OPERAND_DATA[x.dtype]
+        fields.arrays[i].type = DATA[x.dtype]
         fields.arrays[i].rank = len(x.shape)
         for k, size in enumerate(x.shape):
             fields.arrays[i].size[k] = size
@@ -305,12 +288,12 @@ def expression(name: str, text: Optional[str]) -> bytes:
     return encoded
 
 
-def dense_out(like: View, size: Tuple[int, ...], layout: Tuple[int, int, int]) -> Any:
-    """A new array for O in the layout."""
-    shape = [0, 0, 0, size[3]]
-    for place, of in zip(layout, size[:3]):
-        shape[place] = of
-    return empty(like, tuple(shape), like.dtype)
+def in_layout(sizes: Tuple[int, ...], layout: Tuple[int, int, int]) -> Tuple[int, ...]:
+    """The shape of an array of batch, sequence, heads and head dim."""
+    shape = [0, 0, 0, sizes[3]]
+    for place, size in zip(layout, sizes):
+        shape[place] = size
+    return tuple(shape)
 
 
 def values_of(k: View, v: Optional[View], dim_v: Optional[int]) -> View:
@@ -336,7 +319,7 @@ def fill_new(
 ) -> Dict[str, View]:
     """Fill in new keys and their rotation. Returns the other operands."""
     rest = dict(operands)
-    new: Dict[str, View] = {x: rest.pop(x) for x in ("k_new", "v_new") if x in rest}
+    new: Dict[str, View] = {x: rest.pop(x) for x in NEW if x in rest}
     turns: Dict[str, View] = {x: rest.pop(x) for x in ("rotary_cos", "rotary_sin") if x in rest}
     if interleaved and not turns:
         raise InvalidError("rotary_interleaved: True, and there is no rotary_cos; leave it out")
@@ -374,10 +357,9 @@ def _fill_turns(fields: c.Problem, turns: Dict[str, View], interleaved: bool) ->
                 f"{name}: shape is {x.shape}; it must be ({fields.seq_k} or more, r / 2), a row for "
                 "each position"
             )
-        if x.strides != (x.shape[1], 1):
-            raise InvalidError(f"{name}: the array is not dense")
+        require_dense(name, x)
         fields.rotary = 2 * x.shape[1]
-        setattr(fields, name, c.Operand(type=_OPERAND_DATA[x.dtype], along=c.ALONG_POSITION))
+        setattr(fields, name, c.Operand(type=DATA[x.dtype], along=c.ALONG_POSITION))
     fields.interleaved = 1 if interleaved else 0
     shapes = [x.shape[1] for x in turns.values()]
     if len(set(shapes)) > 1:
@@ -419,8 +401,8 @@ def checked(words: Words) -> Words:
 
 def pair(window: Any) -> Tuple[Optional[int], Optional[int]]:
     """A window as a tuple."""
-    if isinstance(window, (list, tuple)) and len(window) == 2:
-        left, right = (_size_or_none(f"window[{i}]", limit) for i, limit in enumerate(window))
-        return (left, right)
-    kind = ArgumentTypeError if not isinstance(window, (list, tuple)) else InvalidError
-    raise kind(f"window: {str(window)[:40]!r} is no pair (left, right); pass one, or None")
+    left, right = (
+        _size_or_none(f"window[{i}]", limit)
+        for i, limit in enumerate(_values.pair("window", window, "or None"))
+    )
+    return left, right

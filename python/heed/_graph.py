@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import weakref
-from ctypes import byref, c_void_p
-from typing import Any, Optional, Tuple
+from ctypes import byref
+from typing import Any, Tuple
 
 from . import _library as c
 from ._arrays import View, stream_of, written
-from ._context import destroy
 from ._errors import InvalidError
+from ._handle import Handle
 from ._library import check, library
 
 
-class Graph:
+class Graph(Handle):
     """One execution of a plan as a CUDA graph; made by Plan.capture().
 
     It keeps the arrays, and the workspace, whose memory it reads and writes at each replay. It is
     freed with its last reference, or with its plan.
     """
 
+    _kind = "graph"
+
     def __init__(
         self, plan: int, buffers: c.Buffers, like: View, kept: Any, out: Any, changed: Tuple[Any, ...]
     ) -> None:
-        pointer = c_void_p()
-        check(library.heed_graph_create(byref(pointer), plan, byref(buffers)))
-        assert pointer.value is not None
-        self._pointer: Optional[int] = pointer.value
-        self._finish = weakref.finalize(self, destroy, "graph", pointer.value, os.getpid())
+        super().__init__(library.heed_graph_create, plan, byref(buffers))
         self._like = like
         self._kept = kept
         self._out = out
@@ -60,6 +56,5 @@ class Graph:
 
     def close(self) -> None:
         """Free it now. The work that it started must have ended."""
-        self._pointer = None
         self._kept = None
-        self._finish()
+        super().close()

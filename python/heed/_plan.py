@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from ctypes import addressof, byref, c_char, c_void_p, sizeof
+from ctypes import addressof, byref, c_char, sizeof
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from . import _again
@@ -19,43 +19,39 @@ from ._arrays import (
     fast_of,
     memory_pointer,
     part_of,
+    require_dense,
     require_writable,
     result_for,
     stream_of,
     view,
     written,
 )
-from ._context import Context, context_of, destroy
-from ._errors import ArgumentTypeError, InvalidError
+from ._context import Context, context_of
+from ._errors import ArgumentTypeError, InvalidError, type_error
+from ._fields import DATA
 from ._graph import Graph
+from ._handle import Handle
 from ._library import check, library, text_of
-from ._problem import OPERANDS, Problem, operand_shape
+from ._problem import NEW, OPERANDS, Problem, operand_shape
 from ._report import Record, record_of
 
 _execute = library.heed_execute
 _repeat = _again.module.again if _again.module else None
 _CALLS_MAX = 64  # kinds of arrays that a plan keeps in mind
-_DATA = {
-    c.DATA_F32: "f32",
-    c.DATA_F16: "f16",
-    c.DATA_BF16: "bf16",
-    c.DATA_I32: "i32",
-    c.DATA_I64: "i64",
-    c.DATA_BYTES: "bool",
-    c.DATA_BITS: "i32",
-}
+_DTYPES = {data: dtype for dtype, data in DATA.items()}
+_DTYPES[c.DATA_BITS] = "i32"
+
+
+def _check(name: str, x: View, dtype: str, shape: Tuple[int, ...]) -> None:
+    if x.dtype != dtype:
+        raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {dtype}")
+    if x.shape != shape:
+        raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
 
 
 def _check_dense(name: str, x: View, data: int, shape: Tuple[int, ...]) -> None:
-    if x.dtype != _DATA[data]:
-        raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {_DATA[data]}")
-    if x.shape != shape:
-        raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
-    step = 1
-    for size, stride in zip(reversed(shape), reversed(x.strides)):
-        if size > 1 and stride != step:
-            raise InvalidError(f"{name}: the array is not dense")
-        step *= size
+    _check(name, x, _DTYPES[data], shape)
+    require_dense(name, x)
 
 
 class _Memory(threading.local):
@@ -82,7 +78,7 @@ def _fill(buffers: c.Buffers, pointers: Dict[str, int], arrays: List[int]) -> No
         buffers.arrays[i] = pointer
 
 
-class Plan:
+class Plan(Handle):
     """How one problem is computed on one device: a kernel, its config, and its code.
 
     >>> plan = heed.Plan("b1 h8 s512 d64 f32 causal")
@@ -102,6 +98,8 @@ class Plan:
     device the work that it started must have ended by then.
     """
 
+    _kind = "plan"
+
     def __init__(
         self,
         problem: "Problem | str",
@@ -115,55 +113,34 @@ class Plan:
         if context is None:
             context = context_of(os.environ.get("HEED_DEVICE") or "cpu")
         if not isinstance(context, Context):
-            raise ArgumentTypeError(
-                f"context: {type(context).__name__} is no heed.Context; pass one, or None"
-            )
-        effort = _values.word("effort", effort, tuple(c.EFFORTS))
-        pointer = c_void_p()
+            raise type_error("context", context, "heed.Context", "pass one, or None")
+        choice: Any = c.EFFORTS[_values.word("effort", effort, tuple(c.EFFORTS))]
+        create = library.heed_plan_create
         if kernel is not None:
-            check(
-                library.heed_plan_create_named(
-                    byref(pointer), context._open(), byref(problem._c), _values.text("kernel", kernel)
-                )
-            )
-        else:
-            check(
-                library.heed_plan_create(
-                    byref(pointer), context._open(), byref(problem._c), c.EFFORTS[effort]
-                )
-            )
-        assert pointer.value is not None
-        self._pointer: Optional[int] = pointer.value
-        self._finish = weakref.finalize(self, destroy, "plan", pointer.value, os.getpid())
-        self.problem = Problem._of(library.heed_plan_problem(pointer.value).contents)
+            create, choice = library.heed_plan_create_named, _values.text("kernel", kernel)
+        super().__init__(create, context._open(), byref(problem._c), choice)
+        pointer = self._open()
+        self.problem = Problem._of(library.heed_plan_problem(pointer).contents)
         self.context = context
-        self.workspace_size = int(library.heed_plan_workspace_size(pointer.value))
+        self.workspace_size = int(library.heed_plan_workspace_size(pointer))
         self._local = threading.local()
         self._signature: Optional[Tuple[Any, ...]] = None  # of the arrays of the last call
         self._calls = Calls(_CALLS_MAX)
         self._counted: Optional[Record] = None
         self._cuda = context.backend == "cuda"
-        self._state = (
-            _again.module.plan(pointer.value, self.workspace_size, self._cuda)
-            if _again.module
-            else None
-        )
+        self._state: Any = None
+        if _again.module:
+            self._state = _again.module.plan(pointer, self.workspace_size, self._cuda)
         self._graphs: "weakref.WeakSet[Graph]" = weakref.WeakSet()
         context._plans.add(self)
-
-    def _open(self) -> int:
-        if self._pointer is None:
-            raise InvalidError("plan: it is closed")
-        return self._pointer
 
     def close(self) -> None:
         """Free it now, and its graphs. On a CUDA device the work that it started must have ended."""
         for graph in list(self._graphs):
             graph.close()
-        self._pointer = None
         if _again.module:
             _again.module.close(self._state)
-        self._finish()
+        super().close()
 
     @property
     def name(self) -> str:
@@ -199,11 +176,13 @@ class Plan:
             return f"<heed.Plan for {str(self.problem)!r}, closed>"
         return f"<heed.Plan for {str(self.problem)!r}: {self.name}>"
 
-    def _make_buffers(self, workspace: Any) -> c.Buffers:
-        buffers = c.Buffers(size=sizeof(c.Buffers))
-        if workspace is not None:
+    def _gpu_buffers(self, like: View) -> Tuple[c.Buffers, Any]:
+        """New ones, and their workspace, an array of the library of @like."""
+        buffers, workspace = c.Buffers(size=sizeof(c.Buffers)), None
+        if self.workspace_size:
+            workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
             self._place(buffers, memory_pointer("workspace", workspace))
-        return buffers
+        return buffers, workspace
 
     def _place(self, buffers: c.Buffers, address: int) -> None:
         """The workspace, in memory with room to align it."""
@@ -215,7 +194,7 @@ class Plan:
         try:
             buffers: c.Buffers = self._local.buffers
         except AttributeError:
-            buffers = self._local.buffers = self._make_buffers(None)
+            buffers = self._local.buffers = c.Buffers(size=sizeof(c.Buffers))
         if self.workspace_size and not self._cuda:
             self._place(buffers, _memory.address(self.workspace_size + c.ALIGNMENT))
         return buffers
@@ -223,10 +202,7 @@ class Plan:
     def _run(self, like: View, pointers: Dict[str, int], arrays: List[int]) -> None:
         """Execute with checked pointers. On a GPU the workspace is memory of the array's library,
         which knows its streams."""
-        workspace = None
-        if self._cuda and self.workspace_size:
-            workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
-        buffers = self._make_buffers(workspace) if self._cuda else self._own_buffers()
+        buffers, _ = self._gpu_buffers(like) if self._cuda else (self._own_buffers(), None)
         buffers.stream = stream_of(like) or None
         buffers.lse = None
         _fill(buffers, pointers, arrays)
@@ -254,10 +230,7 @@ class Plan:
         """The array must be what the problem says: its strides too, of dimensions in the order
         batch, sequence, head, dim."""
         wanted = (strides.batch, strides.seq, strides.head, 1)
-        if x.dtype != self.problem.dtype:
-            raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {self.problem.dtype}")
-        if x.shape != shape:
-            raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
+        _check(name, x, self.problem.dtype, shape)
         for i in range(4):
             if shape[i] > 1 and x.strides[i] != wanted[i]:
                 raise InvalidError(
@@ -350,10 +323,8 @@ class Plan:
                 "call execute(), or make the plan on heed.Context('cuda')"
             )
         views, arrays, out = self._gather(q, k, v, out, lse, operands)
-        like, workspace = views["q"], None
-        if self.workspace_size:
-            workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
-        buffers = self._make_buffers(workspace)
+        like = views["q"]
+        buffers, workspace = self._gpu_buffers(like)
         _fill(buffers, {name: x.pointer for name, x in views.items()}, arrays)
         changed = (lse, *((k, v) if self.problem._c.append else ()))
         kept = (self, views, operands, workspace)
@@ -389,41 +360,37 @@ class Plan:
         return views, [a.pointer for a in arrays], out
 
     def _check_lse(self, lse: Any) -> View:
-        found, fields = view("lse", lse), self.problem._c
+        found = view("lse", lse)
         batch, queries = self.problem._queries()
-        shape = (batch, fields.heads_q, queries)
         require_writable("lse", found)
-        _check_dense("lse", found, c.DATA_F32, shape)
+        _check_dense("lse", found, c.DATA_F32, (batch, self.problem._c.heads_q, queries))
         return found
 
     def _check_operands(self, views: Dict[str, View], operands: Mapping[str, Any]) -> List[View]:
         if not isinstance(operands, Mapping):
-            raise ArgumentTypeError(
-                f"operands: {type(operands).__name__} is no dict; pass one of names and arrays"
-            )
+            raise type_error("operands", operands, "dict", "pass one of names and arrays")
         fields, arrays, rest = self.problem._c, [], dict(operands)
-        for name in OPERANDS:
-            if getattr(fields, name).type == c.DATA_NONE:
-                continue
+
+        def take(name: str, kind: str = "") -> View:
             if name not in rest:
-                raise InvalidError(f"operands: the problem has {name}, which is missing")
+                raise InvalidError(f"operands: the problem has {kind}{name}, which is missing")
+            return view(name, rest.pop(name))
+
+        for name in (x for x in OPERANDS if x not in NEW):
             operand = getattr(fields, name)
-            found = views[name] = view(name, rest.pop(name))
-            _check_dense(name, found, operand.type, operand_shape(fields, operand))
-        for name in ("k_new", "v_new")[: 2 - fields.shared] if fields.append else ():
-            if name not in rest:
-                raise InvalidError(f"operands: the problem has {name}, which is missing")
+            if operand.type != c.DATA_NONE:
+                views[name] = take(name)
+                _check_dense(name, views[name], operand.type, operand_shape(fields, operand))
+        for name in NEW[: 2 - fields.shared] if fields.append else ():
             dim = fields.dim_qk if name == "k_new" else fields.dim_v
             shape = (fields.batch, fields.append, fields.heads_kv, dim)
-            views[name] = view(name, rest.pop(name))
+            views[name] = take(name)
             self._check(name, views[name], shape, getattr(fields, name))
         for array in fields.arrays:
             name = array.name.decode()
             if not name:
                 break
-            if name not in rest:
-                raise InvalidError(f"operands: the problem has an array {name}, which is missing")
-            arrays.append(view(name, rest.pop(name)))
+            arrays.append(take(name, "an array "))
             _check_dense(name, arrays[-1], array.type, tuple(array.size[: array.rank]))
         for name in rest:
             raise InvalidError(f"operands: the problem has no {name}")

@@ -13,17 +13,20 @@ TYPES = {"f32": c.F32, "f16": c.F16, "bf16": c.BF16}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
 OPERANDS = (
     "bias",
+    "shown",
     "slopes",
     "sinks",
     "starts",
-    "shown",
     "lengths",
     "table",
     "cu_seqlens_q",
     "cu_seqlens_k",
+    "k_new",
+    "v_new",
     "rotary_cos",
     "rotary_sin",
 )
+NEW = ("k_new", "v_new")  # of K and V, not struct heed_operand
 
 
 class Problem:

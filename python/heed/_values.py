@@ -7,7 +7,7 @@ import operator
 import os
 from typing import Any, Optional, Tuple
 
-from ._errors import ArgumentTypeError, InvalidError
+from ._errors import ArgumentTypeError, InvalidError, type_error
 
 _INT_MAX = (1 << 31) - 1
 SIZE_MAX = 1 << 31  # HEED_SIZE_MAX: of sizes, windows and chunks
@@ -17,7 +17,7 @@ _SCALE_MIN = 2.0**-126
 def text(name: str, value: Any) -> bytes:
     """A str for C."""
     if not isinstance(value, str):
-        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no str; pass one")
+        raise type_error(name, value, "str")
     if "\0" in value:
         raise InvalidError(f"{name}: {value[:40]!r} has a null character; leave it out")
     try:
@@ -36,7 +36,7 @@ def path(value: Any) -> bytes:
     try:
         name = os.fsencode(value)
     except TypeError:
-        raise ArgumentTypeError(f"path: {type(value).__name__} is no path; pass one") from None
+        raise type_error("path", value, "path") from None
     if b"\0" in name:
         raise InvalidError(f"path: {value!r} has a null character; leave it out")
     return name
@@ -47,9 +47,7 @@ def integer(name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -
     try:
         number = operator.index(value)
     except TypeError:
-        raise ArgumentTypeError(
-            f"{name}: {type(value).__name__} is no whole number; pass an int"
-        ) from None
+        raise type_error(name, value, "whole number", "pass an int") from None
     if not low <= number <= high:
         raise InvalidError(f"{name}: {number} is not in {low} to {high}; pass a number that is")
     return number
@@ -57,22 +55,20 @@ def integer(name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -
 
 def number(name: str, value: Any) -> float:
     """A number."""
-    if isinstance(value, (str, bytes, bytearray)):
-        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no number; pass a float")
     try:
-        return float(value)
+        if not isinstance(value, (str, bytes, bytearray)):
+            return float(value)
     except (TypeError, ValueError):
-        raise ArgumentTypeError(
-            f"{name}: {type(value).__name__} is no number; pass a float"
-        ) from None
+        pass
     except OverflowError:
         raise InvalidError(f"{name}: the number is beyond those of a float; pass another") from None
+    raise type_error(name, value, "number", "pass a float")
 
 
 def flag(name: str, value: Any, choices: str = "True or False") -> bool:
     """True or False, of Python or NumPy."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
-        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no bool; pass {choices}")
+        raise type_error(name, value, "bool", f"pass {choices}")
     return bool(value)
 
 
@@ -88,9 +84,15 @@ def scale(name: str, value: Any) -> Optional[float]:
 def word(name: str, value: Any, choices: Tuple[str, ...]) -> str:
     """One of the @choices."""
     if not isinstance(value, str):
-        raise ArgumentTypeError(
-            f"{name}: {type(value).__name__} is no str; pass one of {', '.join(choices)}"
-        )
+        raise type_error(name, value, "str", f"pass one of {', '.join(choices)}")
     if value not in choices:
         raise InvalidError(f"{name}: {value[:40]!r} is not one of {', '.join(choices)}; pass one")
     return value
+
+
+def pair(name: str, value: Any, remedy: str) -> Tuple[Any, Any]:
+    """The two elements of a window."""
+    if isinstance(value, (list, tuple)) and len(value) == 2:
+        return value[0], value[1]
+    kind = InvalidError if isinstance(value, (list, tuple)) else ArgumentTypeError
+    raise kind(f"{name}: {str(value)[:40]!r} is no pair (left, right); pass one, {remedy}")

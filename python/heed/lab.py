@@ -23,12 +23,12 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Type, Un
 
 from . import _library
 from ._errors import (
-    ArgumentTypeError,
     CorruptError,
     HeedError,
     InvalidError,
     SystemCallError,
     UnsupportedError,
+    type_error,
 )
 from ._problem import Problem
 
@@ -89,10 +89,8 @@ def _option(name: str, value: Any) -> List[str]:
         return [word for each in value for word in _option(name, each)]
     if isinstance(value, (str, int, float, os.PathLike)):
         return [flag, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
-    raise ArgumentTypeError(
-        f"{name}: {type(value).__name__} is no option's value; pass a str, a number, a bool, a path "
-        "or a list of them"
-    )
+    remedy = "pass a str, a number, a bool, a path or a list of them"
+    raise type_error(name, value, "option's value", remedy)
 
 
 def _specs(problems: Optional[Problems]) -> List[str]:
@@ -103,9 +101,7 @@ def _specs(problems: Optional[Problems]) -> List[str]:
     found = list(problems)
     for i, one in enumerate(found):
         if not isinstance(one, (str, Problem)):
-            raise ArgumentTypeError(
-                f"problems[{i}]: {type(one).__name__} is no str and no heed.Problem; pass one"
-            )
+            raise type_error(f"problems[{i}]", one, "str and no heed.Problem")
     return [str(one) for one in found]
 
 
@@ -203,17 +199,10 @@ def _tune_row(document: Dict[str, Any], shape: Dict[str, Any]) -> Dict[str, Any]
     return {
         "problem": shape["problem"],
         "device": document["device"],
-        "champion": shape["champion"],
-        "best": shape["best"],
-        "improved": shape["improved"],
-        "why": shape["why"],
-        "gates": shape["gates"],
-        "launched": shape["launched"],
+        **{key: shape[key] for key in ("champion", "best", "improved", "why", "gates", "launched")},
         "before_p50": before.get("p50"),
         "after_p50": after.get("p50"),
-        "best_seconds": shape["best_seconds"],
-        "champion_seconds": shape["champion_seconds"],
-        "wisdom": shape["wisdom"],
+        **{key: shape[key] for key in ("best_seconds", "champion_seconds", "wisdom")},
     }
 
 

@@ -190,12 +190,12 @@ class Jax(unittest.TestCase):
     def test_gradient_of_a_gradient(self):
         """Beside the definition's, which JAX differentiates twice."""
         arrays, _ = inputs({})
-        words = heed.jax._Words(False, None, None, None, 0.0, None, None, None, "bshd", False, ())
+        call = heed.jax._Call(heed.jax.Words(), ())
 
         def twice(attention):
             slope = jax.grad(lambda q: (attention(q, *arrays[1:]) ** 2).sum())
             return jax.grad(lambda q: (slope(q) ** 2).sum())(jnp.asarray(arrays[0]))
-        self.near(twice(heed.jax.attention), twice(lambda *x: heed.jax._define(words, *x)[0]), 1e-3)
+        self.near(twice(heed.jax.attention), twice(lambda *x: heed.jax._define(call, *x)[0]), 1e-3)
 
     def test_arrays_of_a_program_that_is_not_traced(self):
         """heed.attention() returns arrays of JAX for those of JAX."""
