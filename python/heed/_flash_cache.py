@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import _values
-from ._errors import ArgumentTypeError, InvalidError
+from ._errors import ArgumentTypeError, InvalidError, type_error
 from ._flash import Words, attend, cumulative, limits, packed_positions, tensor
 
 
@@ -129,9 +129,7 @@ def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optio
     try:
         count = operator.index(given)
     except TypeError:
-        raise ArgumentTypeError(
-            f"cache_seqlens: {type(given).__name__} is no int and no torch.Tensor; pass one"
-        ) from None
+        raise type_error("cache_seqlens", given, "int and no torch.Tensor") from None
     if not 0 <= count <= keys:
         raise InvalidError(f"cache_seqlens: {count} is not in 0 to {keys}, the cache's keys")
     return torch.full((batch,), count, dtype=torch.int32, device=device)
@@ -140,7 +138,7 @@ def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optio
 def _integers(name: str, x: Any, batch: int) -> Tensor:
     """A whole number for each batch element, as int32."""
     if not isinstance(x, Tensor):
-        raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one of int32")
+        raise type_error(name, x, "torch.Tensor", "pass one of int32")
     if x.dtype not in (torch.int32, torch.int64):
         raise ArgumentTypeError(f"{name}: dtype is {x.dtype}; pass int32")
     if x.shape != (batch,):
@@ -162,7 +160,7 @@ def _check_rows(cache: Cache, batch: int, elements: int) -> None:
 def _check_rotary(cache: Cache, dim: int) -> None:
     for name, x in (("rotary_cos", cache.rotary_cos), ("rotary_sin", cache.rotary_sin)):
         if not isinstance(x, Tensor):
-            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+            raise type_error(name, x, "torch.Tensor")
         if x.dim() != 2 or not x.is_floating_point() or not 1 <= x.shape[1] <= dim // 2:
             raise InvalidError(
                 f"{name}: shape is {tuple(x.shape)} of {x.dtype}; pass (positions, r / 2) of numbers, "

@@ -12,7 +12,7 @@ from typing import NamedTuple, Optional
 import torch
 from torch import Tensor
 
-from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
+from ._errors import ArgumentTypeError, InvalidError, UnsupportedError, type_error
 
 DIM_MAX = 1024
 
@@ -43,7 +43,7 @@ def join(q: Tensor, qv: Optional[Tensor], k: Tensor, v: Tensor) -> Operands:
     if qv is None:
         return Operands(q, k, v, None)
     if not isinstance(qv, Tensor):
-        raise ArgumentTypeError(f"qv: {type(qv).__name__} is no torch.Tensor; pass one, or None")
+        raise type_error("qv", qv, "torch.Tensor", "pass one, or None")
     wanted = (*q.shape[:-1], v.shape[-1])
     if qv.shape != wanted:
         raise InvalidError(f"qv: shape is {tuple(qv.shape)}; it must be {wanted}, with v's head dim")

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from . import _flash, _flash_ops
 from ._eager import eager
-from ._flash import Words
+from ._flash import Found, Packed, Words
 from ._flash_cache import Cache, attend_cache
 
 __all__ = [
@@ -35,17 +35,30 @@ Result = Union[Tensor, Tuple[Tensor, Optional[Tensor], Tensor]]
 
 
 def _words(
+    dropout_p: float,
     scale: Optional[float],
     causal: bool,
     window_size: Sequence[int],
     softcap: float,
     slopes: Optional[Tensor],
 ) -> Words:
+    _flash.refuse_dropout(dropout_p)
     return _flash.words_of(scale, causal, window_size, softcap, slopes, empty=math.inf)
 
 
-def _result(o: Tensor, lse: Optional[Tensor], all_three: bool) -> Result:
-    return (o, lse, o.new_empty(0)) if all_three else o
+def _attend(q: Tensor, k: Tensor, v: Tensor, words: Words, all_three: bool) -> Result:
+    return _result(_flash_ops.attend(q, k, v, words, want_lse=all_three), all_three)
+
+
+def _attend_varlen(
+    q: Tensor, k: Tensor, v: Tensor, packed: Packed, words: Words, all_three: bool
+) -> Result:
+    found = _flash_ops.attend_varlen(q, k, v, packed, words, want_lse=all_three)
+    return _result(found, all_three)
+
+
+def _result(found: Found, all_three: bool) -> Result:
+    return (*found, found[0].new_empty(0)) if all_three else found[0]
 
 
 def flash_attn_func(
@@ -85,10 +98,8 @@ def flash_attn_func(
         ArgumentTypeError, InvalidError: as heed.attention().
         UnsupportedError: dropout_p is not 0.
     """
-    _flash.refuse_dropout(dropout_p)
-    q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
-    words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
-    return _result(*_flash_ops.attend(q, k, v, words, want_lse=return_attn_probs), return_attn_probs)
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    return _attend(q, k, v, words, return_attn_probs)
 
 
 def flash_attn_qkvpacked_func(
@@ -104,19 +115,8 @@ def flash_attn_qkvpacked_func(
 ) -> Result:
     """flash_attn_func() of qkv (batch, sequence, 3, heads, dim), which is not copied."""
     q, k, v = _flash.unpack("qkv", qkv, 5, 3)
-    return flash_attn_func(
-        q,
-        k,
-        v,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-    )
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    return _attend(q, k, v, words, return_attn_probs)
 
 
 def flash_attn_kvpacked_func(
@@ -133,19 +133,8 @@ def flash_attn_kvpacked_func(
 ) -> Result:
     """flash_attn_func() of kv (batch, keys, 2, key/value heads, dim), which is not copied."""
     k, v = _flash.unpack("kv", kv, 5, 2)
-    return flash_attn_func(
-        q,
-        k,
-        v,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-    )
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    return _attend(q, k, v, words, return_attn_probs)
 
 
 def flash_attn_varlen_func(
@@ -189,20 +178,11 @@ def flash_attn_varlen_func(
         ArgumentTypeError, InvalidError: as heed.attention(), and for bounds that do not rise.
         UnsupportedError: dropout_p is not 0.
     """
-    _flash.refuse_dropout(dropout_p)
-    words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
-    found = _flash_ops.attend_varlen(
-        q,
-        k,
-        v,
-        cu_seqlens_q,
-        cu_seqlens_k,
-        words,
-        want_lse=return_attn_probs,
-        most=(max_seqlen_q, max_seqlen_k),
-        table=block_table,
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    packed = Packed(
+        cu_seqlens_q, cu_seqlens_k, most_q=max_seqlen_q, most_k=max_seqlen_k, table=block_table
     )
-    return _result(*found, return_attn_probs)
+    return _attend_varlen(q, k, v, packed, words, return_attn_probs)
 
 
 def flash_attn_varlen_qkvpacked_func(
@@ -220,23 +200,9 @@ def flash_attn_varlen_qkvpacked_func(
 ) -> Result:
     """flash_attn_varlen_func() of qkv (tokens, 3, heads, dim), which is not copied."""
     q, k, v = _flash.unpack("qkv", qkv, 4, 3)
-    return flash_attn_varlen_func(
-        q,
-        k,
-        v,
-        cu_seqlens,
-        cu_seqlens,
-        max_seqlen,
-        max_seqlen,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-    )
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    packed = Packed(cu_seqlens, cu_seqlens, most_q=max_seqlen, most_k=max_seqlen)
+    return _attend_varlen(q, k, v, packed, words, return_attn_probs)
 
 
 def flash_attn_varlen_kvpacked_func(
@@ -257,23 +223,9 @@ def flash_attn_varlen_kvpacked_func(
 ) -> Result:
     """flash_attn_varlen_func() of kv (tokens, 2, key/value heads, dim), which is not copied."""
     k, v = _flash.unpack("kv", kv, 4, 2)
-    return flash_attn_varlen_func(
-        q,
-        k,
-        v,
-        cu_seqlens_q,
-        cu_seqlens_k,
-        max_seqlen_q,
-        max_seqlen_k,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-    )
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    packed = Packed(cu_seqlens_q, cu_seqlens_k, most_q=max_seqlen_q, most_k=max_seqlen_k)
+    return _attend_varlen(q, k, v, packed, words, return_attn_probs)
 
 
 @eager
@@ -339,8 +291,6 @@ def flash_attn_with_kvcache(
         rotary_interleaved,
         table=block_table,
     )
-    words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
-    found = attend_cache(
-        q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
-    )
+    words = _words(0.0, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    found = attend_cache(q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse)
     return found if return_softmax_lse else found[0]

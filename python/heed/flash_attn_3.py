@@ -17,15 +17,15 @@ them, they are read where they are; otherwise they are copied together.
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
 
 from . import _flash, _flash_ops
 from ._eager import eager
-from ._errors import ArgumentTypeError, InvalidError
-from ._flash import Words
+from ._errors import InvalidError, type_error
+from ._flash import Packed, Words
 from ._flash_cache import Cache, attend_cache
 
 __all__ = [
@@ -46,14 +46,12 @@ def _words(
     window_size: Sequence[int],
     softcap: float,
     chunk: int,
-    qv: Optional[Tensor] = None,
+    qv: Optional[Tensor],
+    *descales: Optional[Tensor],
 ) -> Words:
-    return _flash.words_of(scale, causal, window_size, softcap, chunk=chunk, qv=qv)
-
-
-def _refuse_descales(descales: Tuple[Any, Any, Any]) -> None:
     for name, x in zip(("q_descale", "k_descale", "v_descale"), descales):
         _flash.refuse(x, name=name, remedy="pass tensors of float16 or bfloat16, and None here")
+    return _flash.words_of(scale, causal, window_size, softcap, chunk=chunk, qv=qv)
 
 
 def flash_attn_func(
@@ -97,9 +95,8 @@ def flash_attn_func(
         ArgumentTypeError, InvalidError: as heed.attention().
         UnsupportedError: a descale is given.
     """
-    _refuse_descales((q_descale, k_descale, v_descale))
-    q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
-    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
+    descales = (q_descale, k_descale, v_descale)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv, *descales)
     found = _flash_ops.attend(q, k, v, words, want_lse=return_attn_probs)
     return found if return_attn_probs else found[0]
 
@@ -133,21 +130,10 @@ def flash_attn_qkvpacked_func(
             )
         middle = num_heads_q + rest // 2
         q, k, v = whole[:, :, :num_heads_q], whole[:, :, num_heads_q:middle], whole[:, :, middle:]
-    return flash_attn_func(
-        q,
-        k,
-        v,
-        softmax_scale,
-        causal,
-        None,
-        q_descale,
-        k_descale,
-        v_descale,
-        window_size,
-        attention_chunk,
-        softcap,
-        return_attn_probs=return_attn_probs,
-    )
+    descales = (q_descale, k_descale, v_descale)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, None, *descales)
+    found = _flash_ops.attend(q, k, v, words, want_lse=return_attn_probs)
+    return found if return_attn_probs else found[0]
 
 
 def flash_attn_varlen_func(
@@ -197,20 +183,11 @@ def flash_attn_varlen_func(
         ArgumentTypeError, InvalidError: as heed.attention(), and for bounds that do not rise.
         UnsupportedError: a descale is given.
     """
-    _refuse_descales((q_descale, k_descale, v_descale))
-    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
-    found = _flash_ops.attend_varlen(
-        q,
-        k,
-        v,
-        cu_seqlens_q,
-        cu_seqlens_k,
-        words,
-        want_lse=return_attn_probs,
-        most=(max_seqlen_q, max_seqlen_k),
-        used_q=seqused_q,
-        used_k=seqused_k,
-    )
+    descales = (q_descale, k_descale, v_descale)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv, *descales)
+    used = (seqused_q, seqused_k)
+    packed = Packed(cu_seqlens_q, cu_seqlens_k, *used, None, max_seqlen_q, max_seqlen_k)
+    found = _flash_ops.attend_varlen(q, k, v, packed, words, want_lse=return_attn_probs)
     return found if return_attn_probs else found[0]
 
 
@@ -262,7 +239,8 @@ def flash_attn_with_kvcache(
         ArgumentTypeError, InvalidError: as there.
         UnsupportedError: a descale is given.
     """
-    _refuse_descales((q_descale, k_descale, v_descale))
+    descales = (q_descale, k_descale, v_descale)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv, *descales)
     cache = Cache(
         cache_seqlens,
         cache_batch_idx,
@@ -277,10 +255,7 @@ def flash_attn_with_kvcache(
         cu_seqlens_k_new,
         max_seqlen_q,
     )
-    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
-    found = attend_cache(
-        q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
-    )
+    found = attend_cache(q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse)
     return found if return_softmax_lse else found[0]
 
 
@@ -310,7 +285,7 @@ def flash_attn_combine(
     """
     for name, x in (("out_partial", out_partial), ("lse_partial", lse_partial)):
         if not isinstance(x, Tensor):
-            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+            raise type_error(name, x, "torch.Tensor")
     if out_partial.dim() not in (4, 5) or not len(out_partial):
         raise InvalidError(
             f"out_partial: shape is {tuple(out_partial.shape)}; pass (parts, ..., queries, heads, dim)"
