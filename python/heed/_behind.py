@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from types import TracebackType
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Type
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -36,27 +35,20 @@ class _Call(NamedTuple):
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def _reason(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Optional[Tensor],
-    dropout_p: float,
-) -> Optional[str]:
+def _reason(tensors: Tuple[Tensor, ...], dropout_p: float) -> Optional[str]:
     """Why torch must compute the call; None: heed can try."""
-    given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
-    if any(x.is_nested for x in given):
+    if any(x.is_nested for x in tensors):
         return "a tensor is nested"
     if dropout_p != 0:
         return f"dropout_p is {dropout_p}, and heed has no dropout"
-    if is_wanted(*given):
+    if is_wanted(*tensors):
         return "a gradient is wanted, and heed has no backward pass"
-    kind = query.device.type
+    kind, dtype = tensors[0].device.type, tensors[0].dtype
     if kind not in ("cpu", "cuda"):
         return f"heed has no kernels for device {kind}"
-    if query.dtype not in _DTYPES and not torch.is_autocast_enabled(kind):
-        return f"dtype {query.dtype} is not float32, float16 or bfloat16"
-    for x in given:
+    if dtype not in _DTYPES and not torch.is_autocast_enabled(kind):
+        return f"dtype {dtype} is not float32, float16 or bfloat16"
+    for x in tensors:
         if x.dim() and 0 in x.shape:
             return f"a tensor of shape {tuple(x.shape)} is empty"
     return None
@@ -103,11 +95,12 @@ def _either(
 ) -> Tensor:
     """heed's result or torch's, of a program that torch.compile made: which of both is known no
     sooner than it runs, and its strides are those that were promised."""
+    given: Any = (query, key, value, mask, 0.0, causal)
     words: Any = {"scale": scale, "enable_gqa": enable_gqa}
     with torch.no_grad():
-        o = try_heed(query, key, value, mask, 0.0, causal, **words)
+        o = try_heed(*given, **words)
         if o is None:
-            o = of_torch(query, key, value, mask, 0.0, causal, **words)
+            o = of_torch(*given, **words)
         promised = _promise(o, query, key, value, enable_gqa)
         return o if o.stride() == promised.stride() else promised.copy_(o)
 
@@ -119,15 +112,8 @@ def _promise(o: Tensor, query: Tensor, key: Tensor, value: Tensor, enable_gqa: b
 
 
 @_either.register_fake
-def _(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-    enable_gqa: bool,
-) -> Tensor:
+def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
+    mask, causal, scale, enable_gqa = rest
     o = of_torch(query, key, value, mask, 0.0, causal, scale=scale, enable_gqa=enable_gqa)
     return _promise(o, query, key, value, enable_gqa)
 
@@ -155,6 +141,11 @@ def _(
     return o, 0
 
 
+def _tensors(*given: Any) -> Tuple[Any, ...]:
+    """Of query, key, value and attn_mask those that there are."""
+    return given[:3] if given[3] is None else given
+
+
 @functools.wraps(of_torch)
 def _instead(
     query: Tensor,
@@ -172,53 +163,36 @@ def _instead(
     if torch.compiler.is_compiling():
         if type(attn_mask).__module__ == "torch.nn.attention.bias":
             attn_mask = attn_mask._materialize(query.device)  # type: ignore[union-attr]
-        reason = _reason(query, key, value, attn_mask, dropout_p)
+        reason = _reason(_tensors(query, key, value, attn_mask), dropout_p)
         if reason is None:
-            tensors = cast(query, key, value, attn_mask)
-            o: Tensor = _either(*tensors, is_causal, scale, enable_gqa)
+            o: Tensor = _either(*cast(query, key, value, attn_mask), is_causal, scale, enable_gqa)
             return o
         _note_compiled(f"query={tuple(query.shape)} {query.dtype} on {query.device.type}", reason)
         return of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
-    if _modes_are_quiet():
-        if repeat is not None and _enabled:
-            said = (dropout_p, is_causal, scale, enable_gqa)
-            again: Optional[Tensor] = repeat(
-                calls.known, said, query, key, value, None, attn_mask
-            )
-            if again is not None:
-                return again
-    elif not any(_overrides(x) for x in (query, key, value, attn_mask)):
-        found: Tensor = torch.overrides.handle_torch_function(
-            _instead, (query, key, value), query, key, value, attn_mask, dropout_p, is_causal, **words
-        )
+    quiet = _modes_are_quiet()
+    if quiet and repeat is not None and _enabled:
+        said = (dropout_p, is_causal, scale, enable_gqa)
+        again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
+        if again is not None:
+            return again
+    return _one_of_both(quiet, query, key, value, attn_mask, dropout_p, is_causal, **words)
+
+
+def _one_of_both(quiet: bool, *given: Any, **words: Any) -> Tensor:
+    """heed's result, or torch's with a line in the report. @given are all but keyword arguments."""
+    tensors = _tensors(*given[:4])
+    asked: Any = None  # whose types or modes answer: they ask for this function again
+    if not quiet and not any(_overrides(x) for x in tensors):
+        asked = given[:3]
+    elif not _enabled or not all(isinstance(x, Tensor) for x in tensors):  # torch has the message
+        return of_torch(*given, **words)
+    elif type(given[3]).__module__ == "torch.nn.attention.bias":
+        asked = tensors
+    if asked is not None:
+        found: Tensor = torch.overrides.handle_torch_function(_instead, asked, *given, **words)
         return found
-    return _one_of_both(query, key, value, attn_mask, dropout_p, is_causal, **words)
-
-
-def _one_of_both(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Optional[Tensor],
-    dropout_p: float,
-    is_causal: bool,
-    scale: Optional[float],
-    enable_gqa: bool,
-) -> Tensor:
-    """heed's result, or torch's with a line in the report."""
-    words: Any = {"scale": scale, "enable_gqa": enable_gqa}
-    tensors = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
-    if not _enabled or not all(isinstance(x, Tensor) for x in tensors):  # torch has the message
-        return of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
-    if type(attn_mask).__module__ == "torch.nn.attention.bias":  # it asks for this function again
-        again: Tensor = torch.overrides.handle_torch_function(
-            _instead, tensors, query, key, value, attn_mask, dropout_p, is_causal, **words
-        )
-        return again
-    o = try_heed(query, key, value, attn_mask, dropout_p, is_causal, **words)
-    if o is None:
-        o = of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
-    return o
+    o = try_heed(*given, **words)
+    return of_torch(*given, **words) if o is None else o
 
 
 def try_heed(
@@ -232,11 +206,11 @@ def try_heed(
     enable_gqa: bool,
 ) -> Optional[Tensor]:
     """heed's result, or None with a line in the report."""
-    tensors = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
+    tensors = _tensors(query, key, value, attn_mask)
     own = [type(x).__name__ for x in tensors if _overrides(x)]
     reason = f"{own[0]} is a tensor with an attention of its own" if own else None
     try:
-        reason = reason or _reason(query, key, value, attn_mask, dropout_p)
+        reason = reason or _reason(tensors, dropout_p)
         if reason is None:
             words: Any = {"scale": scale, "enable_gqa": enable_gqa}
             return scaled_dot_product_attention(
@@ -246,15 +220,9 @@ def try_heed(
         raise
     except HeedError as error:
         reason = str(error)
-    _report.fell_back(
-        _Call(
-            tuple(() if own or x.is_nested else tuple(x.shape) for x in tensors),
-            str(query.dtype),
-            str(query.device),
-            bool(is_causal),
-        ),
-        reason,
-    )
+    shapes = tuple(() if own or x.is_nested else tuple(x.shape) for x in tensors)
+    call = _Call(shapes, str(query.dtype), str(query.device), bool(is_causal))
+    _report.fell_back(call, reason)
     return None
 
 
@@ -273,12 +241,7 @@ class Enabled:
     def __enter__(self) -> "Enabled":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.disable()
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from . import _again, _gradient, _values
 from ._attention import attend, compute
-from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError
+from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError, type_error
 from ._fields import Words
 from ._plan import Plan
 from ._precision import products_of
@@ -105,30 +105,13 @@ def _forward(
 
 
 @_forward.register_fake
-def _(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-    dense: bool = False,
-) -> Tensor:
-    return result_like(query, value, dense)
+def _(q: Tensor, k: Tensor, v: Tensor, mask: Any, causal: Any, scale: Any, dense: Any = False) -> Tensor:
+    return result_like(q, v, dense)
 
 
-def _by_torch(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-    dense: bool = False,
-) -> Tensor:
+def _by_torch(q: Tensor, k: Tensor, v: Tensor, mask: Any, causal: Any, scale: Any, *_: Any) -> Tensor:
     kind = "mask" if mask is not None and mask.dtype is torch.bool else "bias"
-    words: Any = {kind: mask}
-    return _gradient.by_torch(query, key, value, causal=causal, scale=scale, **words)[0]
+    return _gradient.by_torch(q, k, v, causal=causal, scale=scale, **{kind: mask})[0]
 
 
 _gradient.give(_forward, _by_torch)
@@ -150,9 +133,7 @@ def _(
     key: Tensor,
     value: Tensor,
     mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-    dense: bool = False,
+    *words: Any,
 ) -> Tuple[Tensor, int]:
     size = info.batch_size
     batch = query.shape[0 if dims[0] is None or dims[0] > 0 else 1]
@@ -163,7 +144,7 @@ def _(
         lead = lead.reshape(size if dims[3] is not None else 1, *shape)
         mask = lead.expand(size, batch, *shape[1:]).flatten(0, 1)
     q, k, v = (_batched(x, dim, size) for x, dim in zip((query, key, value), dims))
-    o = _forward(q, k, v, mask, causal, scale, dense)
+    o = _forward(q, k, v, mask, *words)
     return o.unflatten(0, (size, batch)), 0
 
 
@@ -193,13 +174,13 @@ def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: 
     for name, x in zip(("query", "key", "value", "out", "attn_mask"), own):
         if not isinstance(x, Tensor):
             if x is not None or name in ("query", "key", "value"):
-                raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+                raise type_error(name, x, "torch.Tensor")
         elif x.is_nested or x.layout is not torch.strided:
             kind = "nested tensor" if x.is_nested else f"tensor of layout {x.layout}"
             raise ArgumentTypeError(f"{name}: a {kind} has no strides; pass a strided one")
     for name, word in (("is_causal", is_causal), ("enable_gqa", enable_gqa)):
         if not isinstance(word, bool):
-            raise ArgumentTypeError(f"{name}: {type(word).__name__} is no bool; pass one")
+            raise type_error(name, word, "bool")
     if dropout_p != 0:
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and mask is not None:

@@ -63,21 +63,12 @@ def _attend(
     return o
 
 
-@torch.library.custom_op("heed::transformers_attention", mutates_args=())
-def _operator(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    bias: Optional[Tensor],
-    sinks: Optional[Tensor],
-    causal: bool,
-    left: int,
-    softcap: float,
-    scale: Optional[float],
-) -> Tensor:
-    with torch.no_grad():
-        return _attend(query, key, value, mask, bias, sinks, causal, left, softcap, scale)
+_operator: Any = torch.library.custom_op(
+    "heed::transformers_attention",
+    torch.no_grad()(_attend),
+    mutates_args=(),
+    schema=torch.library.infer_schema(_attend, mutates_args=()),
+)
 
 
 @_operator.register_fake
@@ -86,18 +77,8 @@ def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
     return query.new_empty((batch, queries, heads, value.shape[-1]))
 
 
-def _by_torch(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    bias: Optional[Tensor],
-    sinks: Optional[Tensor],
-    causal: bool,
-    left: int,
-    softcap: float,
-    scale: Optional[float],
-) -> Tensor:
+def _by_torch(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
+    mask, bias, sinks, causal, left, softcap, scale = rest
     o, _ = _gradient.by_torch(
         query,
         key,
