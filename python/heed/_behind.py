@@ -1,4 +1,4 @@
-"""heed behind torch.nn.functional.scaled_dot_product_attention, and the report of its calls."""
+"""heed in place of torch.nn.functional.scaled_dot_product_attention, and the report of its calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._sdpa import calls, cast, is_broadcast, repeat, result_like, scaled_dot_pr
 class _Call(NamedTuple):
     """A call as the report shows it."""
 
-    shapes: Tuple[Tuple[int, ...], ...]  # of query, key, value and, if there is one, attn_mask
+    shapes: Tuple[Tuple[int, ...], ...]  # of query, key, value and, if given, attn_mask
     dtype: str
     device: str
     is_causal: bool
@@ -55,7 +55,7 @@ def _reason(tensors: Tuple[Tensor, ...], dropout_p: float) -> Optional[str]:
 
 
 def _overrides(x: Any) -> bool:
-    """Has a tensor an attention of its own, as nested ones do?"""
+    """Whether the type of a tensor overrides torch's functions, as that of nested tensors does."""
     own = getattr(type(x), "__torch_function__", None)
     return own is not None and own not in (
         Tensor.__torch_function__,
@@ -67,7 +67,7 @@ _count_modes = getattr(torch._C, "_len_torch_function_stack", None)
 
 
 def _modes_are_quiet() -> bool:
-    """Are the modes of torch functions that are active such as leave attention alone?"""
+    """Whether no active mode of torch functions can change attention."""
     if _count_modes is None:
         return not torch.overrides.has_torch_function(())
     if _count_modes() == 0:
@@ -78,7 +78,7 @@ def _modes_are_quiet() -> bool:
 
 @torch.compiler.assume_constant_result
 def _note_compiled(call: str, reason: str) -> bool:
-    """Count a call that torch.compile meets, once for each time it compiles it."""
+    """Count a call that torch.compile leaves to torch, once per compilation."""
     _report.fell_back(f"{call}, compiled", reason)
     return True
 
@@ -93,8 +93,8 @@ def _either(
     scale: Optional[float],
     enable_gqa: bool,
 ) -> Tensor:
-    """heed's result or torch's, of a program that torch.compile made: which of both is known no
-    sooner than it runs, and its strides are those that were promised."""
+    """heed's result or torch's, in a compiled program. Which one is known only when it runs; the
+    strides are those that the fake implementation promised."""
     given: Any = (query, key, value, mask, 0.0, causal)
     words: Any = {"scale": scale, "enable_gqa": enable_gqa}
     with torch.no_grad():
@@ -106,7 +106,7 @@ def _either(
 
 
 def _promise(o: Tensor, query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
-    """A tensor for the result that _either() returns for @o."""
+    """An empty tensor with the strides of _either()'s result for @o."""
     dense = o.shape[:-1] != query.shape[:-1] or is_broadcast(query, key, value, enable_gqa)
     return o.new_empty(o.shape) if dense else result_like(query, value, False)
 
@@ -132,7 +132,7 @@ def _(
     rank = max(x.dim() - (dim is not None) for x, dim in own if x is not None)
     given: List[Optional[Tensor]] = []
     for x, dim in own:
-        if x is not None:  # the mapped dimension first, and the others aligned at the last one
+        if x is not None:  # the mapped dimension first, the others aligned at the last
             x = x.unsqueeze(0) if dim is None else x.movedim(dim, 0)
             x = x.reshape(x.shape[0], *(1,) * (rank + 1 - x.dim()), *x.shape[1:])
             x = x.expand(info.batch_size, *x.shape[1:])
@@ -142,7 +142,7 @@ def _(
 
 
 def _tensors(*given: Any) -> Tuple[Any, ...]:
-    """Of query, key, value and attn_mask those that there are."""
+    """query, key, value and, if given, attn_mask."""
     return given[:3] if given[3] is None else given
 
 
@@ -158,7 +158,7 @@ def _instead(
     scale: Optional[float] = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """torch.nn.functional.scaled_dot_product_attention, by heed where heed can."""
+    """torch.nn.functional.scaled_dot_product_attention, computed by heed where possible."""
     words: Any = {"scale": scale, "enable_gqa": enable_gqa}
     if torch.compiler.is_compiling():
         if type(attn_mask).__module__ == "torch.nn.attention.bias":
@@ -179,17 +179,17 @@ def _instead(
 
 
 def _one_of_both(quiet: bool, *given: Any, **words: Any) -> Tensor:
-    """heed's result, or torch's with a line in the report. @given are all but keyword arguments."""
+    """heed's result, or torch's with a row in the report. @given are the positional arguments."""
     tensors = _tensors(*given[:4])
-    asked: Any = None  # whose types or modes answer: they ask for this function again
+    handlers: Any = None  # tensors whose modes or types handle the call; they may repeat it
     if not quiet and not any(_overrides(x) for x in tensors):
-        asked = given[:3]
+        handlers = given[:3]
     elif not _enabled or not all(isinstance(x, Tensor) for x in tensors):  # torch has the message
         return of_torch(*given, **words)
     elif type(given[3]).__module__ == "torch.nn.attention.bias":
-        asked = tensors
-    if asked is not None:
-        found: Tensor = torch.overrides.handle_torch_function(_instead, asked, *given, **words)
+        handlers = tensors
+    if handlers is not None:
+        found: Tensor = torch.overrides.handle_torch_function(_instead, handlers, *given, **words)
         return found
     o = try_heed(*given, **words)
     return of_torch(*given, **words) if o is None else o
@@ -205,10 +205,10 @@ def try_heed(
     scale: Optional[float],
     enable_gqa: bool,
 ) -> Optional[Tensor]:
-    """heed's result, or None with a line in the report."""
+    """heed's result, or None with a row in the report."""
     tensors = _tensors(query, key, value, attn_mask)
     own = [type(x).__name__ for x in tensors if _overrides(x)]
-    reason = f"{own[0]} is a tensor with an attention of its own" if own else None
+    reason = f"{own[0]} overrides torch's functions" if own else None
     try:
         reason = reason or _reason(tensors, dropout_p)
         if reason is None:
@@ -227,13 +227,13 @@ def try_heed(
 
 
 class Enabled:
-    """That heed stands behind torch's attention, until it is left; made by enable()."""
+    """Returned by enable(): heed computes torch's attention until disable()."""
 
     def __init__(self) -> None:
         self._open = True
 
     def disable(self) -> None:
-        """Give torch its own back, unless another enable() is in force."""
+        """Restore torch's own function, unless another enable() is in force."""
         if self._open:
             self._open = False
             _release()
@@ -261,22 +261,22 @@ def _release() -> None:
 
 
 def enable() -> Enabled:
-    """Put heed behind torch.nn.functional.scaled_dot_product_attention, whichever of its backends
-    torch would take, in the whole process.
+    """Let heed compute torch.nn.functional.scaled_dot_product_attention in the whole process,
+    whichever backend torch would choose.
 
     >>> heed.torch.enable()             # from now on, or
     >>> with heed.torch.enable():       # within
     ...     o = torch.nn.functional.scaled_dot_product_attention(q, k, v)
 
-    A call that heed cannot do goes to torch's own, and report() has it with the reason: dropout,
-    float64, a gradient, nested tensors, a device without kernels. Code that took the function from
-    its module before (from torch.nn.functional import scaled_dot_product_attention), and the fused
-    inference path of torch.nn.TransformerEncoderLayer, which does not call it, keep torch's own.
-    torch.compile sees heed in what it compiles afterwards. torch.jit.script takes torch's alone, so
-    call it before.
+    torch computes the calls that heed cannot: dropout, float64, gradients, nested tensors, devices
+    without kernels. report() lists them with the reason. Code that imported the function earlier
+    (from torch.nn.functional import scaled_dot_product_attention) keeps torch's own, and so does
+    the fused inference path of torch.nn.TransformerEncoderLayer, which does not call it.
+    torch.compile uses heed in functions that it compiles afterwards. torch.jit.script accepts only
+    torch's own function, so script before enable().
 
     Returns:
-        an object with disable(), which is also a context manager that does so at its end.
+        an object with disable(); as a context manager it calls disable() at the end.
     """
     global _enabled
     with _enabled_lock:
@@ -292,18 +292,18 @@ def disable() -> None:
 
 
 def report(*, clear: bool = False) -> Report:
-    """The calls of this process, each kind with its kernel, how often, and, where torch computed it
-    in heed's place, the reason. print() shows a table.
+    """The calls of this process by kind, with their count, their kernel or, if torch computed them,
+    the reason. print() shows a table.
 
     Args:
-        clear: whether to begin again at 0.
+        clear: reset the counts to 0.
 
     Returns:
-        a list of rows (calls, problem, kernel, reason), the most frequent one first. It has the
-        calls of heed.attention() and all that is made of it; those of heed.Plan are not counted.
-        A call that torch.compile left to torch, for what was known while it compiled, counts once
-        for each time that it was compiled; others count whenever the program runs. Beyond 1000
-        rows of either kind, further ones are counted together as "others".
+        a list of rows (calls, problem, kernel, reason), the most frequent first. Calls of
+        heed.attention() and of functions built on it are counted, those of heed.Plan are not.
+        A call that torch.compile left to torch counts once per compilation; others count each time
+        that they run. Beyond 1000 rows with a kernel, or 1000 with a reason, further calls are
+        counted together as "others".
     """
     found = _report.report()
     if clear:

@@ -1,4 +1,4 @@
-"""Contexts: devices, and the wisdom of planning there."""
+"""Contexts: devices and their wisdom."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class Context(Handle):
-    """A device with its threads, and the wisdom that planning has learned there.
+    """A device, its threads, and the wisdom that planning has learned there.
 
     Args:
         device: "cpu", "cuda" or "cuda:N"; None: the environment's HEED_DEVICE, else "cpu".
-        threads: of a CPU, 1 to 1024; 0: as many as this process has CPUs.
+        threads: CPU threads, 1 to 1024; 0: one for each CPU of this process.
         cpu: best CPU features to use ("scalar", "avx2", "avx512", "avx512bf16"); None: the
             environment's HEED_CPU, else all.
-        compile: "now", or "background": a plan on a GPU whose kernel must be compiled is there at
-            once, if another kernel whose code is ready can serve until it is.
+        compile: "now", or "background": on a GPU, a plan is ready at once, although its kernel must
+            be compiled, if another kernel whose code is ready can be used meanwhile.
 
     Raises:
         InvalidError: a bad argument.
         DeviceError: there is no such device, driver or compiler.
 
-    A context may be used by many threads at once, and as a context manager.
+    Many threads may use a context at once. It is also a context manager.
     """
 
     _kind = "context"
@@ -56,7 +56,7 @@ class Context(Handle):
         self._plans: "weakref.WeakSet[Plan]" = weakref.WeakSet()
 
     def close(self) -> None:
-        """End its threads and free it, and the plans that were made on it."""
+        """Stop its threads, and free it and its plans."""
         for plan in list(self._plans):
             plan.close()
         super().close()
@@ -84,7 +84,7 @@ class Context(Handle):
 
     @property
     def threads(self) -> int:
-        """How many threads a plan uses at most."""
+        """The maximum number of threads that a plan uses."""
         return int(library.heed_context_threads(self._open()))
 
     def __repr__(self) -> str:
@@ -99,16 +99,16 @@ class Context(Handle):
         return text_of(library.heed_wisdom_export, self._open())
 
     def import_wisdom(self, text: str) -> Tuple[int, int]:
-        """Add lines of wisdom. Returns how many were taken and how many skipped, as lines of other
-        machines are.
+        """Add lines of wisdom. Returns the numbers of lines taken and skipped; lines of other
+        machines are skipped.
 
         Raises:
-            CorruptError: the text is no wisdom; nothing was added.
+            CorruptError: the text is not wisdom; nothing was added.
         """
         return self._add_wisdom(library.heed_wisdom_import, _values.text("text", text))
 
     def load_wisdom(self, path: "os.PathLike[str] | str") -> Tuple[int, int]:
-        """The same from a file."""
+        """import_wisdom() from a file."""
         return self._add_wisdom(library.heed_wisdom_load, _values.path(path))
 
     def _add_wisdom(self, add: Callable[..., int], source: bytes) -> Tuple[int, int]:
@@ -130,9 +130,8 @@ _contexts_lock = Lock()
 
 
 def context_of(device: str) -> Context:
-    """The context of this process for a device, made when it is first asked for. A child process
-    makes its own. It compiles in the background, but where the environment's HEED_COMPILE says
-    "now"."""
+    """This process's context for a device, made on first use. A child process makes its own. It
+    compiles in the background unless the environment has HEED_COMPILE=now."""
     key = (device, os.getpid())
     found = _contexts.get(key)
     if found is not None and found._pointer is not None:

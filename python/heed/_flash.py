@@ -1,7 +1,7 @@
-"""FlashAttention's conventions, of which heed.flash_attn and heed.flash_attn_3 are made.
+"""FlashAttention's conventions, shared by heed.flash_attn and heed.flash_attn_3.
 
 Q, K and V are (batch, sequence, heads, dim); a causal mask and a window are aligned at the bottom
-right: query i stands at key p = i + keys - queries and sees the keys p - left to p + right.
+right: query i is at position p = i + keys - queries and sees keys p - left to p + right.
 Source: docstrings of https://github.com/Dao-AILab/flash-attention, flash_attn_interface.py of
 FlashAttention-2 and of hopper/ (FlashAttention-3).
 """
@@ -22,7 +22,7 @@ Found = Tuple[Tensor, Optional[Tensor]]  # O and, if it is wanted, the LSE
 
 
 class Words(NamedTuple):
-    """The words of a call, whatever its layout."""
+    """The options of a call, whatever its layout."""
 
     slopes: Optional[Tensor]
     qv: Optional[Tensor]
@@ -32,11 +32,11 @@ class Words(NamedTuple):
     right: int
     softcap: float
     chunk: int
-    empty: float  # the LSE of a row without keys: +infinity in FlashAttention-2
+    empty: float  # LSE of a row that sees no key; +infinity in FlashAttention-2
 
 
 class Packed(NamedTuple):
-    """Where packed sequences are, and how long."""
+    """The places and lengths of packed sequences."""
 
     cu_q: Any
     cu_k: Any
@@ -48,10 +48,10 @@ class Packed(NamedTuple):
 
 
 def refuse(given: Any, *unset: Any, name: str, remedy: str) -> None:
-    """Raise unless the argument has one of the values that ask for nothing."""
+    """Raise unless the argument is None or one of the @unset values."""
     if given is not None and not any(given is x or given == x for x in unset):
         said = f"a tensor of shape {tuple(given.shape)}" if isinstance(given, Tensor) else repr(given)
-        raise UnsupportedError(f"{name}: {said}, and heed has no such thing; {remedy}")
+        raise UnsupportedError(f"{name}: {said}, which heed does not support; {remedy}")
 
 
 def refuse_dropout(dropout_p: float) -> None:
@@ -61,9 +61,9 @@ def refuse_dropout(dropout_p: float) -> None:
 
 
 def tensor(name: str, x: Any, dims: int) -> Tensor:
-    """The tensor, with the elements of a head vector as neighbours."""
+    """The tensor, with contiguous head vectors."""
     if not isinstance(x, Tensor):
-        raise type_error(name, x, "torch.Tensor")
+        raise type_error(name, x, "a torch.Tensor")
     if x.dim() != dims:
         raise InvalidError(
             f"{name}: shape is {tuple(x.shape)}, of {x.dim()} dimensions; pass {dims} dimensions"
@@ -72,7 +72,7 @@ def tensor(name: str, x: Any, dims: int) -> Tensor:
 
 
 def unpack(name: str, x: Any, dims: int, parts: int) -> Tuple[Tensor, ...]:
-    """Tensors that are stacked along the third dimension from the end, without a copy."""
+    """The tensors that are stacked along the third dimension from the end, without a copy."""
     whole = tensor(name, x, dims)
     if whole.shape[-3] != parts:
         raise InvalidError(
@@ -91,9 +91,9 @@ def words_of(
     empty: float = -math.inf,
     qv: Any = None,
 ) -> Words:
-    """The words of a call, checked. A scale of 0 makes means; a softcap below 0 is off."""
+    """The options of a call, checked. A scale of 0 averages the values; a softcap below 0 is off."""
     if slopes is not None and not isinstance(slopes, Tensor):
-        raise type_error("alibi_slopes", slopes, "torch.Tensor", "pass one, or None")
+        raise type_error("alibi_slopes", slopes, "a torch.Tensor", "pass one, or None")
     scale, softcap = _values.scale("softmax_scale", scale), _values.number("softcap", softcap)
     softcap = 0.0 if softcap <= 0 else softcap
     chunk = _values.integer("attention_chunk", chunk, high=_values.SIZE_MAX)
@@ -102,7 +102,7 @@ def words_of(
 
 
 def _window(size: Any) -> Tuple[int, int]:
-    """A pair, which may be given as a tensor."""
+    """The window's limits; a tensor of two elements is accepted too."""
     if isinstance(size, Tensor):
         size = size.tolist()
     left, right = (
@@ -113,7 +113,7 @@ def _window(size: Any) -> Tuple[int, int]:
 
 
 def limits(words: Words) -> Tuple[Optional[int], Optional[int]]:
-    """Limits of a window; None: an open side."""
+    """The window's limits; None: no limit on that side."""
     left, right = words.left, words.right
     return left if left >= 0 else None, right if right >= 0 and not words.causal else None
 
@@ -125,13 +125,13 @@ def _positions(keys: "Union[int, Tensor]", queries: int, device: torch.device) -
 
 
 def _slopes(words: Words) -> Optional[Tensor]:
-    """ALiBi's slopes, dense and float32: a copy of these few numbers, where they are not so."""
+    """ALiBi's slopes as a dense float32 tensor, copied if need be."""
     return None if words.slopes is None else words.slopes.to(torch.float32).contiguous()
 
 
 def _left_out(words: Words) -> Optional[Tensor]:
-    """The slopes, (1 or batch, heads), where FlashAttention leaves - slope * p, which is the same for
-    all keys of a row, out of the LSE; else None."""
+    """The slopes, (1 or batch, heads), if FlashAttention's LSE lacks the term - slope * p, which is
+    the same for all keys of a row; else None."""
     slopes = _slopes(words)
     if slopes is None or not words.causal or limits(words)[0] is not None:
         return None
@@ -143,13 +143,13 @@ def _own_empty(lse: Tensor, words: Words) -> Tensor:
 
 
 def own_lse(lse: Tensor, words: Words, p: Tensor) -> Tensor:
-    """The LSE (batch, heads, queries) of queries at the positions @p as FlashAttention has it."""
+    """FlashAttention's LSE of queries at the positions @p, from heed's (batch, heads, queries)."""
     slopes = _left_out(words)
     return _own_empty(lse if slopes is None else lse + slopes.unsqueeze(-1) * p, words)
 
 
 def _compute(q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **more: Any) -> Found:
-    """attention() by the words of FlashAttention, and those of @more."""
+    """attention() with the options of FlashAttention, and its own of @more."""
     window = limits(words)
     given = _flash_qv.join(q, words.qv, k, v)
     own = {
@@ -168,7 +168,7 @@ def _compute(q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **mo
 
 
 def _no_pairs(q: Tensor, v: Tensor, words: Words, want_lse: bool) -> Found:
-    """The results of queries, if there are any, that see no key. heed has no empty problems."""
+    """The results if no query sees a key: heed has no empty problems."""
     shape = (*q.shape[:-3], q.shape[-2], q.shape[-3])
     lse = q.new_full(shape, words.empty, dtype=torch.float32) if want_lse else None
     return q.new_zeros((*q.shape[:-1], v.shape[-1])), lse
@@ -189,13 +189,14 @@ def attend(
     new: Optional[Dict[str, Any]] = None,
 ) -> Found:
     """O (batch, queries, heads, dim of v), and the LSE (batch, heads, queries) if it is wanted.
-    With a page table k and v are pools of pages. With cu_q, which has no ALiBi, q and O are packed,
-    and the LSE is (heads, tokens). @new are attention()'s words of new keys, which lengths count."""
+    With a page table, k and v are pools of pages. With cu_q, which excludes ALiBi, q and O are
+    packed, and the LSE is (heads, tokens). @new are attention()'s arguments for new keys, which
+    the lengths include."""
     if k.shape[1] == 0 or 0 in q.shape[:-1] or not v.shape[-1]:
         return _no_pairs(q, v, words, want_lse)
     more = {} if new is None else new
     chunk = words.chunk
-    if chunk and starts is not None:  # chunks are counted from the first key that is seen
+    if chunk and starts is not None:  # chunks begin at the first visible key
         visible = f"(k-first[batch])//{chunk}==(p-first[batch])//{chunk}"
         first = {"first": starts[:, 0].contiguous()}
         more = {**more, "chunk": None, "visible": visible, "arrays": first}
@@ -221,7 +222,7 @@ def attend(
 
 
 def cumulative(name: str, x: Any, total: int) -> Tensor:
-    """Cumulative lengths; their values are checked where that waits for no GPU."""
+    """Cumulative lengths. Their values are checked on a CPU; on a GPU that would have to wait."""
     if not isinstance(x, Tensor) or x.dtype not in (torch.int32, torch.int64):
         raise ArgumentTypeError(f"{name}: pass a torch.Tensor of int32, of batch + 1 elements")
     if x.dim() != 1 or not x.numel():
@@ -236,13 +237,13 @@ def cumulative(name: str, x: Any, total: int) -> Tensor:
 
 
 def packed_positions(cu: Tensor, tokens: int) -> Tensor:
-    """The number of the sequence that each of the tokens belongs to."""
+    """The number of the sequence that each token belongs to."""
     at = torch.arange(tokens, device=cu.device, dtype=cu.dtype)
     return torch.searchsorted(cu, at, right=True).clamp(max=cu.numel() - 1) - 1
 
 
 def lengths_of(cu: Tensor, used: Optional[Tensor]) -> Tensor:
-    """How many tokens of each sequence count."""
+    """The lengths of the sequences, at most @used."""
     own = cu[1:] - cu[:-1]
     return own if used is None else torch.minimum(own, used.to(own.dtype))
 
@@ -251,18 +252,18 @@ def attend_varlen(
     q: Any, k: Any, v: Any, packed: Packed, words: Words, *, want_lse: bool
 ) -> Found:
     """O (tokens, heads, dim of v), and the LSE (heads, tokens) if it is wanted. The cumulative
-    lengths are read on the device. With a table, K and V are pages."""
+    lengths are read on the device. With a table, K and V are pools of pages."""
     _, _, used_q, used_k, table, most_q, most_k = packed
     dims = 3 if table is None else 4
     q, k, v = tensor("q", q, 3), tensor("k", k, dims), tensor("v", v, dims)
     if k.shape[0] != v.shape[0]:
-        raise InvalidError(f"v: it has {v.shape[0]} tokens, k {k.shape[0]}; pass as many")
+        raise InvalidError(f"v: it has {v.shape[0]} tokens, k has {k.shape[0]}; pass as many")
     tokens_k = k.shape[0] if table is None else table.numel() * k.shape[1]
     cu_q = cumulative("cu_seqlens_q", packed.cu_q, q.shape[0])
     cu_k = cumulative("cu_seqlens_k", packed.cu_k, tokens_k)
     if cu_q.numel() != cu_k.numel():
         raise InvalidError(
-            f"cu_seqlens_k: it has {cu_k.numel()} elements, cu_seqlens_q {cu_q.numel()}"
+            f"cu_seqlens_k: it has {cu_k.numel()} elements, cu_seqlens_q has {cu_q.numel()}"
         )
     batch = cu_q.numel() - 1
     for name, x in (("seqused_q", used_q), ("seqused_k", used_k)):
@@ -270,7 +271,7 @@ def attend_varlen(
             raise InvalidError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
     if 0 in q.shape[:-1] or not k.shape[0] or not batch or not v.shape[-1]:
         return _no_pairs(q, v, words, want_lse)
-    if used_q is not None:  # rows that do not count are in no sequence
+    if used_q is not None:
         return _attend_used(q, k, v, packed, used_q, words, want_lse)
     lengths = used_k if table is None else lengths_of(cu_k, used_k)
     o, lse = _compute(
@@ -299,8 +300,8 @@ def attend_varlen(
 def _attend_used(
     q: Tensor, k: Tensor, v: Tensor, packed: Packed, used: Tensor, words: Words, want_lse: bool
 ) -> Found:
-    """attend_varlen() of the first used queries of each sequence: their rows are gathered, so
-    that they lie one after another; others are 0."""
+    """attend_varlen() of the first @used queries of each sequence, whose rows are gathered first;
+    the other rows of O are 0."""
     cu = packed.cu_q
     of = packed_positions(cu, q.shape[0]).clamp(min=0)
     at = torch.arange(q.shape[0], device=q.device) - cu[of]

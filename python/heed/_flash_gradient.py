@@ -1,4 +1,4 @@
-"""The operators of _flash_ops.py again, in operations that torch differentiates."""
+"""The operators of _flash_ops.py, computed with operations that torch can differentiate."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Count = Union[int, Tensor]  # of all sequences, or of each
 def _attend(
     q: Tensor, k: Tensor, v: Tensor, queries: Count, keys: Count, words: Words, want_lse: bool
 ) -> Found:
-    """O (batch, queries, heads, dim) and the LSE (batch, heads, queries) of sequences that begin with
-    so many queries and keys."""
+    """O (batch, queries, heads, dim) and the LSE (batch, heads, queries) of sequences whose first
+    @queries queries and @keys keys count."""
     if words.qv is not None:
         q, k = torch.cat((q, words.qv), -1), torch.cat((k, v), -1)
     first = keys - queries
@@ -43,23 +43,23 @@ def _attend(
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Found:
-    """Of whole sequences."""
+    """heed::flash_attention."""
     return _attend(q, k, v, q.shape[1], k.shape[1], Words(*rest[:-1]), rest[-1])
 
 
 def split(*rest: Any) -> Tuple[Packed, Words, bool]:
-    """The arguments of the operator for packed sequences after q, k and v."""
+    """The arguments of heed::flash_attention_varlen after q, k and v."""
     return Packed(*rest[:5], *rest[7:9]), Words(*rest[5:7], *rest[9:-1]), rest[-1]
 
 
 def _rows(cu: Tensor, count: int, tokens: int) -> Tensor:
-    """Where the first tokens of each sequence are: (batch, count)."""
+    """The rows of the first @count tokens of each sequence: (batch, count)."""
     at = cu[:-1].view(-1, 1).long() + torch.arange(count, device=cu.device)
     return at.clamp(max=tokens - 1)
 
 
 def attend_varlen(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Found:
-    """Of packed sequences: as whole ones of the greatest length."""
+    """heed::flash_attention_varlen, with the sequences padded to the greatest length."""
     (cu_q, cu_k, used_q, used_k, table, most_q, most_k), words, want_lse = split(*rest)
     tokens, queries, keys = q.shape[0], lengths_of(cu_q, used_q), lengths_of(cu_k, used_k)
     if not (tokens and k.shape[0] and queries.numel()):

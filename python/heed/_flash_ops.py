@@ -1,6 +1,7 @@
-"""FlashAttention's functions as operators, which torch.compile takes whole, and which have gradients.
+"""FlashAttention's functions as operators of torch: torch.compile keeps them whole, and they have
+gradients.
 
-An operator that is defined in Python takes 20 us to call: only calls that must be one's are.
+Calling an operator that is defined in Python takes 20 us, so only calls that need it do.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ _modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
 
 
 def _is_operator(*tensors: Any) -> bool:
-    """Whether a call becomes an operator's: torch.compile looks on, or a mode such as a fake one, or
-    a gradient is wanted."""
+    """Whether a call must use the operator: for torch.compile, a dispatch mode such as FakeTensorMode,
+    or a gradient."""
     wanted = (
         torch.compiler.is_compiling()
         or (_modes is not None and _modes() > 0)
@@ -30,7 +31,7 @@ def _is_operator(*tensors: Any) -> bool:
 
 
 def _both(found: Found, q: Tensor) -> Tuple[Tensor, Tensor]:
-    """Operators return tensors alone: an empty one for an LSE that is not wanted."""
+    """Operators can return only tensors: an unwanted LSE is an empty one."""
     o, lse = found
     return o, q.new_empty(0, dtype=torch.float32) if lse is None else lse
 
@@ -40,7 +41,7 @@ def _fake(q: Tensor, v: Tensor, sums: Tuple[int, ...], want_lse: bool) -> Tuple[
     return o, q.new_empty(sums if want_lse else 0, dtype=torch.float32)
 
 
-# The arguments that both operators have: the fields of Words, and want_lse.
+# Arguments of both operators: the fields of Words, and want_lse.
 _TENSORS = "Tensor? slopes, Tensor? qv"
 _NUMBERS = (
     "float? scale, bool causal, SymInt left, SymInt right, float softcap, SymInt chunk, float empty, "

@@ -1,4 +1,4 @@
-"""Objects of libheed: a pointer to one, which is freed with the last reference to its owner."""
+"""Handles: objects of libheed that are freed with their last reference."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ._library import check, library
 
 
 def _destroy(kind: str, pointer: int, owner: int) -> None:
-    """Free an object, but not a parent's in its child."""
+    """Free an object, unless the process is a child of the @owner."""
     if os.getpid() == owner:
         getattr(library, f"heed_{kind}_destroy")(pointer)
 
 
 class Handle:
-    """What create(pointer, *arguments) makes."""
+    """An object that create(pointer, *arguments) makes."""
 
     _kind: str  # "context", "plan" or "graph"
 
@@ -35,5 +35,6 @@ class Handle:
         return self._pointer
 
     def close(self) -> None:
+        """Free it now."""
         self._pointer = None
         self._finish()

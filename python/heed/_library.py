@@ -1,7 +1,7 @@
-"""libheed as ctypes sees it: the structs and functions of heed.h.
+"""ctypes declarations of heed.h: its structs, constants and functions.
 
-Nothing here is public. The fields have the names, the order and the types of heed.h;
-tests/python/test_abi.py compares them with a C compiler's.
+Nothing here is public. Fields have heed.h's names, order and types; tests/python/test_abi.py compares
+them with the C compiler's.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ COMPILE = {"now": 0, "background": 1}
 
 
 def _all(kind: Any, names: str) -> "list[tuple[str, Any]]":
-    """Fields of one type."""
+    """Consecutive fields of one type."""
     return [(name, kind) for name in names.split()]
 
 
@@ -175,7 +175,7 @@ _FUNCTIONS = {
 }
 
 
-#: Where the library is.
+#: The path of the library.
 PATH = os.environ.get("HEED_LIBRARY") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "libheed.so"
 )
@@ -201,13 +201,13 @@ VERSION: str = library.heed_version().decode()
 
 
 def check(status: int) -> None:
-    """Raise the exception of a failed call, with heed's own message."""
+    """Raise the exception of a failed call, with heed's message."""
     if status:
         raise error_of(status, library.heed_message().decode(errors="replace"))
 
 
 def text_of(function: Callable[..., int], *arguments: object) -> str:
-    """The text of a function that writes at most so many bytes and returns the whole length."""
+    """The text of a function that writes up to a given number of bytes and returns the full length."""
     size = SPEC_SIZE
     while True:
         text = ctypes.create_string_buffer(size)

@@ -1,4 +1,4 @@
-"""Plans: one problem on one device, and its execution with arrays that are checked."""
+"""Plans: how to compute one problem on one device, and its execution with checked arrays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ._report import Record, record_of
 
 _execute = library.heed_execute
 _repeat = _again.module.again if _again.module else None
-_CALLS_MAX = 64  # kinds of arrays that a plan keeps in mind
+_CALLS_MAX = 64  # kinds of arrays that a plan remembers
 _DTYPES = {data: dtype for dtype, data in DATA.items()}
 _DTYPES[c.DATA_BITS] = "i32"
 
@@ -55,7 +55,7 @@ def _check_dense(name: str, x: View, data: int, shape: Tuple[int, ...]) -> None:
 
 
 class _Memory(threading.local):
-    """Workspace of a thread on a CPU, as large as any plan needed."""
+    """A thread's CPU workspace, as large as its largest plan needed."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -86,16 +86,16 @@ class Plan(Handle):
 
     Args:
         problem: a Problem, or its spec.
-        context: where; None: the context of "cpu", which all callers share, or of HEED_DEVICE.
-        effort: "estimate" (a cost model chooses), "measure" (every applicable kernel is timed),
-            "patient" (every config), or "wisdom" (the choice must be known already).
-        kernel: the name of a kernel, or of a kernel and its config; None: the planner chooses.
+        context: the device; None: a context shared by all callers, for HEED_DEVICE or "cpu".
+        effort: "estimate" (by a cost model), "measure" (time every applicable kernel), "patient"
+            (time every config), or "wisdom" (the choice must be known already).
+        kernel: the name of a kernel, with or without a config; None: the planner chooses.
 
     Raises:
         InvalidError, UnsupportedError, NoMemoryError, NoWisdomError, DeviceError.
 
-    A plan may be executed by many threads at once. It is freed with its last reference: on a CUDA
-    device the work that it started must have ended by then.
+    Many threads may execute a plan at once. It is freed with its last reference: on a CUDA device
+    its work must be complete by then.
     """
 
     _kind = "plan"
@@ -113,7 +113,7 @@ class Plan(Handle):
         if context is None:
             context = context_of(os.environ.get("HEED_DEVICE") or "cpu")
         if not isinstance(context, Context):
-            raise type_error("context", context, "heed.Context", "pass one, or None")
+            raise type_error("context", context, "a heed.Context", "pass one, or None")
         choice: Any = c.EFFORTS[_values.word("effort", effort, tuple(c.EFFORTS))]
         create = library.heed_plan_create
         if kernel is not None:
@@ -135,7 +135,7 @@ class Plan(Handle):
         context._plans.add(self)
 
     def close(self) -> None:
-        """Free it now, and its graphs. On a CUDA device the work that it started must have ended."""
+        """Free it and its graphs now. On a CUDA device its work must be complete."""
         for graph in list(self._graphs):
             graph.close()
         if _again.module:
@@ -148,27 +148,27 @@ class Plan(Handle):
         return str(library.heed_plan_name(self._open()).decode())
 
     def _record(self) -> Record:
-        """Where calls of its kind are counted."""
+        """The counter of its calls."""
         if self._counted is None:
             self._counted = record_of(str(self.problem), self.name)
         return self._counted
 
     @property
     def deterministic(self) -> bool:
-        """Do equal inputs give equal bits?"""
+        """Whether equal inputs give results that are equal to the bit."""
         return bool(library.heed_plan_deterministic(self._open()))
 
     def wait(self) -> None:
-        """Wait until the kernel that was chosen is the one that executes: on a GPU it may be
-        compiled in the background, while another one serves.
+        """Wait until the chosen kernel is used: on a GPU it may be compiled in the background while
+        another kernel is used.
 
         Raises:
-            DeviceError: it cannot be made; the other one goes on to serve.
+            DeviceError: it cannot be compiled; the other kernel stays in use.
         """
         check(library.heed_plan_wait(self._open()))
 
     def explain(self) -> str:
-        """Say for people what the planner considered, and which kernel serves."""
+        """A text for people: the kernels that the planner considered, and the one in use."""
         return text_of(library.heed_plan_explain, self._open())
 
     def __repr__(self) -> str:
@@ -177,7 +177,8 @@ class Plan(Handle):
         return f"<heed.Plan for {str(self.problem)!r}: {self.name}>"
 
     def _gpu_buffers(self, like: View) -> Tuple[c.Buffers, Any]:
-        """New ones, and their workspace, an array of the library of @like."""
+        """New buffers and their workspace, an array of @like's library, which orders its reuse
+        between streams."""
         buffers, workspace = c.Buffers(size=sizeof(c.Buffers)), None
         if self.workspace_size:
             workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
@@ -185,12 +186,12 @@ class Plan(Handle):
         return buffers, workspace
 
     def _place(self, buffers: c.Buffers, address: int) -> None:
-        """The workspace, in memory with room to align it."""
+        """Set the workspace, aligned within memory that has room for it."""
         buffers.workspace = (address + c.ALIGNMENT - 1) // c.ALIGNMENT * c.ALIGNMENT
         buffers.workspace_size = self.workspace_size
 
     def _own_buffers(self) -> c.Buffers:
-        """Those of the thread; on a CPU with its workspace."""
+        """The buffers of the thread; on a CPU with its workspace."""
         try:
             buffers: c.Buffers = self._local.buffers
         except AttributeError:
@@ -200,8 +201,7 @@ class Plan(Handle):
         return buffers
 
     def _run(self, like: View, pointers: Dict[str, int], arrays: List[int]) -> None:
-        """Execute with checked pointers. On a GPU the workspace is memory of the array's library,
-        which knows its streams."""
+        """Execute with checked pointers."""
         buffers, _ = self._gpu_buffers(like) if self._cuda else (self._own_buffers(), None)
         buffers.stream = stream_of(like) or None
         buffers.lse = None
@@ -209,7 +209,7 @@ class Plan(Handle):
         check(library.heed_execute(self._open(), byref(buffers)))
 
     def _run_again(self, fast: Fast, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
-        """The same for arrays that are known to be right, of a problem without operands."""
+        """Execute with arrays that need no checks, for a problem without operands."""
         buffers, workspace = self._own_buffers(), None
         if self._cuda:
             if self.workspace_size:
@@ -227,8 +227,8 @@ class Plan(Handle):
             check(code)
 
     def _check(self, name: str, x: View, shape: Tuple[int, ...], strides: c.Strides) -> None:
-        """The array must be what the problem says: its strides too, of dimensions in the order
-        batch, sequence, head, dim."""
+        """Raise unless the array, in the order batch, sequence, head, dim, has the problem's type,
+        shape and strides."""
         wanted = (strides.batch, strides.seq, strides.head, 1)
         _check(name, x, self.problem.dtype, shape)
         for i in range(4):
@@ -247,27 +247,27 @@ class Plan(Handle):
         lse: Any = None,
         operands: Optional[Mapping[str, Any]] = None,
     ) -> Any:
-        """Compute O = softmax(scale Q K^T + ...) V, as docs/features.md says for the problem.
+        """Compute O = softmax(scale Q K^T + ...) V, as docs/features.md defines it for the problem.
 
         Args:
-            q, k, v: arrays of problem.q_shape, k_shape and v_shape, in the problem's type and
-                strides: (batch, sequence, heads, dim), whatever the layout in memory. Where V is a
+            q, k, v: arrays with problem.q_shape, k_shape and v_shape and the problem's type and
+                strides: (batch, sequence, heads, dim), whatever the layout in memory. If V is a
                 part of K (the word "shared"), pass None for v.
-            out: an array of problem.o_shape, with the problem's strides of O; None: a new one,
-                which the problem's O must be dense for.
-            lse: a dense float32 array (batch, query heads, queries) for the log-sum-exp, natural;
-                None: it is not wanted.
-            operands: arrays for bias, slopes, sinks, starts, shown, lengths, table, cu_seqlens_q,
-                cu_seqlens_k, rotary_cos, rotary_sin and those that expressions name, dense, and
-                k_new and v_new, (batch, append, key/value heads, dim) in the problem's strides,
-                where the problem has them. k and v are written to where it appends.
+            out: an array with problem.o_shape and the problem's strides of O; None: a new one, if
+                the problem's O is dense.
+            lse: a dense float32 array (batch, query heads, queries) for the natural log-sum-exp;
+                None: it is not computed.
+            operands: the operands of the problem by name: dense arrays for bias, slopes, sinks,
+                starts, shown, lengths, table, cu_seqlens_q, cu_seqlens_k, rotary_cos, rotary_sin
+                and the arrays of expressions; k_new and v_new, (batch, append, key/value heads,
+                dim) in the problem's strides, which are written to k and v.
 
         Returns:
-            out. On a CUDA device the work has been started on the library's current stream.
+            out. On a CUDA device the work is launched on the current stream of q's library.
 
         Raises:
-            InvalidError: a shape, stride, device or missing operand; the message names it.
-            ArgumentTypeError: a wrong dtype, or no array.
+            InvalidError: a wrong shape, stride or device, or a missing operand.
+            ArgumentTypeError: a wrong dtype, or not an array.
         """
         signature = None
         if lse is None and operands is None and v is not None:
@@ -303,24 +303,24 @@ class Plan(Handle):
         lse: Any = None,
         operands: Optional[Mapping[str, Any]] = None,
     ) -> Graph:
-        """Capture an execution on a GPU as a CUDA graph, whose replay() starts it again with what
-        the arrays hold by then. Nothing is executed yet. The kernel that was chosen is waited for.
+        """Capture an execution on a GPU as a CUDA graph, whose replay() launches it with the present
+        contents of the arrays. Nothing is executed yet. Waits for the chosen kernel.
 
         Args:
-            all: as of execute(). The graph keeps them, and a workspace of its own.
+            all: as of execute(). The graph keeps references to them, and has its own workspace.
 
         Returns:
             a Graph, with replay() and out.
 
         Raises:
-            InvalidError: the plan is for a CPU; or as execute() does.
-            ArgumentTypeError: as execute() does.
-            DeviceError: the driver refuses, as it does while the thread captures a stream itself.
+            InvalidError: the plan is for a CPU; or as execute().
+            ArgumentTypeError: as execute().
+            DeviceError: the driver refuses, as it does while the thread is capturing a stream.
         """
         if not self._cuda:
             raise InvalidError(
-                f"plan: it is for {self.context.device}, whose executions no CUDA graph can hold; "
-                "call execute(), or make the plan on heed.Context('cuda')"
+                f"plan: it is for {self.context.device}, where there are no CUDA graphs; call "
+                "execute(), or make the plan on heed.Context('cuda')"
             )
         views, arrays, out = self._gather(q, k, v, out, lse, operands)
         like = views["q"]
@@ -335,8 +335,8 @@ class Plan(Handle):
     def _gather(
         self, q: Any, k: Any, v: Any, out: Any, lse: Any, operands: Optional[Mapping[str, Any]]
     ) -> Tuple[Dict[str, View], List[int], Any]:
-        """The arrays of an execution, checked: views by name, the addresses of those that
-        expressions name, and out, which may be new."""
+        """Check the arrays of an execution. Returns views by name, the addresses of the arrays of
+        expressions, and out, which may be new."""
         problem = self.problem
         fields = problem._c
         views = {"q": view("q", q), "k": view("k", k)}
@@ -368,7 +368,7 @@ class Plan(Handle):
 
     def _check_operands(self, views: Dict[str, View], operands: Mapping[str, Any]) -> List[View]:
         if not isinstance(operands, Mapping):
-            raise type_error("operands", operands, "dict", "pass one of names and arrays")
+            raise type_error("operands", operands, "a dict", "pass one of names and arrays")
         fields, arrays, rest = self.problem._c, [], dict(operands)
 
         def take(name: str, kind: str = "") -> View:

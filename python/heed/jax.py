@@ -1,12 +1,12 @@
-"""heed.jax.attention(): attention inside of JAX's programs.
+"""heed.jax.attention(): attention inside JAX programs.
 
 >>> import heed.jax
 >>> o = jax.jit(heed.jax.attention)(q, k, v)
 
-XLA calls heed by its foreign function interface: under jit, in scans and loops, on a CPU or a CUDA
-device. vmap takes the mapped dimension as more of the batch, without a loop. The gradient is
-computed by JAX from the definition, and keeps all logits; heed has no backward pass of its own yet.
-docs/python.md has an example.
+XLA calls heed through its foreign function interface: under jit, in scans and loops, on a CPU or a
+CUDA device. vmap folds the mapped dimension into the batch, without a loop. heed has no backward pass
+yet: JAX computes gradients from the definition, with all logits in memory. docs/python.md has an
+example.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _FUNCTIONS = (
 
 
 class _Call(NamedTuple):
-    """A call but for its arrays. It has a hash."""
+    """A call without its arrays; it has a hash."""
 
     words: Words
     operands: Tuple[str, ...]  # those that are given
@@ -67,7 +67,7 @@ class _Call(NamedTuple):
 
 
 def _register() -> None:
-    """Tell XLA where the functions of heed_jax.so are, and that where libheed's are."""
+    """Register the functions of heed_jax.so with XLA, after giving it those of libheed."""
     folder = os.path.dirname(c.PATH) or os.path.dirname(os.path.abspath(__file__))
     path = os.path.join(os.path.abspath(folder), "heed_jax.so")
     try:
@@ -89,7 +89,7 @@ _register()
 
 
 def _view(name: str, x: Any) -> View:
-    """An array of a function that is traced: all but its elements."""
+    """A traced array, which has no elements."""
     dtype = DTYPES.get(str(x.dtype))
     if dtype is None or dtype == "i64":
         raise refuse_dtype(name, x.dtype)
@@ -117,8 +117,8 @@ def _describe(call: _Call, views: Dict[str, View]) -> Tuple[Problem, Tuple[int, 
 
 
 def _devices(platform: str) -> Tuple[str, ...]:
-    """A CPU, and of each kind of GPU that the process has one: which of them a call runs on is not
-    known while it is traced."""
+    """The CPU and one GPU of each kind in this process: it is unknown during tracing where the call
+    will run."""
     if platform != "gpu":
         return ("cpu",)
     kinds = {device.device_kind: device for device in reversed(jax.local_devices(backend="gpu"))}
@@ -127,7 +127,7 @@ def _devices(platform: str) -> Tuple[str, ...]:
 
 @functools.lru_cache(maxsize=256)
 def _workspace(spec: str, platform: str) -> int:
-    """Bytes that a plan on a device of the platform, or on a CPU, needs at most."""
+    """The largest workspace, in bytes, that plans on the platform's devices and the CPU need."""
     devices = _devices(platform)
     sizes = [Plan(Problem(spec), context_of(device)).workspace_size for device in devices]
     return max(sizes) + c.ALIGNMENT
@@ -156,12 +156,12 @@ def _call(call: _Call, *arrays: Any) -> Tuple[Any, ...]:
 
 # ---- vmap ----------------------------------------------------------------------------------------
 
-#: Dimensions of an operand that has a batch; there the first is it.
+#: The number of dimensions of an operand with a batch dimension, which is then the first.
 _RANKS = {"bias": 4, "shown": 4, "slopes": 2, "sinks": 2, "starts": 2, "lengths": 1, "table": 2}
 
 
 def _fold(x: Any, at: int) -> Any:
-    """The first dimension, that of a map, taken into the one at @at of the others."""
+    """Fold the first dimension, the mapped one, into dimension @at of the others."""
     x = jnp.moveaxis(x, 0, at)
     return x.reshape(*x.shape[:at], x.shape[at] * x.shape[at + 1], *x.shape[at + 2 :])
 
@@ -171,7 +171,7 @@ def _spread(x: Any, mapped: bool, size: int) -> Any:
 
 
 def _fold_operand(name: str, x: Any, mapped: bool, size: int, batch: int) -> Any:
-    """The operand of a batch that is @size times as large."""
+    """The operand for a batch that is @size times as large."""
     rank = _RANKS[name]
     own = x.shape[1:] if mapped else x.shape
     if not mapped and (len(own) < rank or (own[0] == 1 and batch > 1)):
@@ -184,12 +184,12 @@ def _fold_operand(name: str, x: Any, mapped: bool, size: int, batch: int) -> Any
 
 
 def _map(call: _Call, size: int, mapped: Any, *arrays: Any) -> Tuple[Any, Any]:
-    """The rule of vmap: the mapped dimension becomes more of the batch."""
+    """The vmap rule: the mapped dimension becomes part of the batch."""
     at = LAYOUTS[call.words.layout][0]
     batch = arrays[0].shape[at + (1 if mapped[0] else 0)]
     names = ("q", "k", "v", *call.operands)
     pools = "table" in names
-    apart = not pools or mapped[1] or mapped[2]  # each one has keys of its own
+    apart = not pools or mapped[1] or mapped[2]  # each has its own keys
     folded = []
     for name, x, own in zip(names, arrays, mapped):
         if name in OPERANDS:
@@ -198,7 +198,7 @@ def _map(call: _Call, size: int, mapped: Any, *arrays: Any) -> Tuple[Any, Any]:
             folded.append(_fold(_spread(x, own, size), at))
         else:
             folded.append(x)
-    if pools and apart:  # pages of the n-th follow those of the others
+    if pools and apart:  # the n-th pool's pages follow those of the pools before
         pages = folded[1].shape[at] // size
         table = names.index("table")
         first = jnp.repeat(jnp.arange(size, dtype=jnp.int32) * pages, batch)
@@ -224,7 +224,7 @@ def _mapped(call: _Call) -> Callable[..., Any]:
 
 
 def _positions(words: Words, queries: int, keys: Any) -> Any:
-    """Where queries stand among the keys, (batch or 1, 1, queries, 1)."""
+    """The positions of queries among the keys, (batch or 1, 1, queries, 1)."""
     rows = jnp.arange(queries)[None, None, :, None]
     if "bottom-right" in (words.causal, words.align):
         return rows + keys - queries
@@ -232,13 +232,13 @@ def _positions(words: Words, queries: int, keys: Any) -> Any:
 
 
 def _seen(words: Words, given: Dict[str, Any], shape: Tuple[int, int], lengths: Any) -> Any:
-    """Which keys queries see: booleans that broadcast to (batch, heads, queries, keys)."""
+    """Which keys each query sees: booleans that broadcast to (batch, heads, queries, keys)."""
     p = _positions(words, shape[0], lengths)
     j = jnp.arange(shape[1])[None, None, None, :]
     seen = j < lengths
     if words.causal:
         seen &= j <= p
-    far = sum(shape)  # no query and key are further apart, and a sum with it is an int32
+    far = sum(shape)  # exceeds all distances, and sums with it fit int32
     if words.window is not None:
         left, right = words.window
         seen &= True if left is None else j >= p - min(left, far)
@@ -255,7 +255,7 @@ def _seen(words: Words, given: Dict[str, Any], shape: Tuple[int, int], lengths: 
 
 
 def _logits(words: Words, given: Dict[str, Any], q: Any, k: Any, lengths: Any) -> Any:
-    """float32, of q and k (batch, heads, sequence, dim)."""
+    """The logits in float32; q and k are (batch, heads, sequence, dim)."""
     scale = 1 / math.sqrt(q.shape[-1]) if words.scale is None else words.scale
     t = scale * jnp.einsum("bhqd,bhkd->bhqk", q, k)
     if words.softcap:
@@ -270,7 +270,7 @@ def _logits(words: Words, given: Dict[str, Any], q: Any, k: Any, lengths: Any) -
 
 
 def _define(call: _Call, *arrays: Any) -> Tuple[Any, ...]:
-    """The definition, whose gradient JAX knows."""
+    """The definition of attention, which JAX can differentiate."""
     words, given = call.words, dict(zip(call.operands, arrays[3:]))
     for name, what in (("score", words.score), ("visible", words.visible), ("table", None)):
         if what or name in given:
@@ -306,7 +306,7 @@ def _differentiable(call: _Call) -> Callable[..., Any]:
     found: Any = jax.custom_vjp(_mapped(call))
 
     def forward(*arrays: Any) -> Tuple[Any, Any]:
-        return found(*arrays), arrays  # which has a gradient again
+        return found(*arrays), arrays  # differentiable again
 
     def backward(arrays: Any, cotangents: Any) -> Any:
         _, pull = jax.vjp(functools.partial(_define, call), *arrays)
@@ -343,22 +343,22 @@ def attention(
     return_lse: bool = False,
     products: str = "full",
 ) -> Any:
-    """heed.attention() for arrays of JAX, traced or not, with its words and shapes.
+    """heed.attention() for JAX arrays, traced or not, with the same arguments and shapes.
 
     Args:
         q, k, v, bias, mask, slopes, sinks, starts, lengths, table: arrays of JAX or NumPy.
-        the others: as in heed.attention(). They are part of the traced program, not traced. JAX's
-            own precision, jax.default_matmul_precision(), does not change @products.
+        the others: as in heed.attention(). They are static: part of the traced program.
+            jax.default_matmul_precision() does not change @products.
 
     Returns:
         out, or (out, lse), arrays of JAX.
 
     Raises:
         InvalidError, ArgumentTypeError: as heed.attention(), while the function is traced.
-        UnsupportedError: a gradient is wanted with score, visible or table.
+        UnsupportedError: a gradient is requested with score, visible or table.
 
-    Gradients are those of the definition, float32, for q, k, v, bias, slopes and sinks; they take
-    memory for batch * heads * queries * keys logits. Their products are JAX's own, of its precision.
+    JAX computes gradients of q, k, v, bias, slopes and sinks from the definition in float32, with
+    memory for batch * heads * queries * keys logits. Its own precision applies to their products.
     """
     _values.word("layout", layout, tuple(LAYOUTS))
     words = checked(
@@ -386,7 +386,7 @@ def attention(
     arrays = []
     for name, x in (("q", q), ("k", k), ("v", v), *given.items()):
         if not hasattr(x, "dtype") or not hasattr(x, "shape"):
-            raise type_error(name, x, "array of JAX or NumPy")
+            raise type_error(name, x, "an array of JAX or NumPy")
         arrays.append(jnp.asarray(x))
     if str(arrays[0].dtype) not in ("float32", "float16", "bfloat16"):
         raise ArgumentTypeError(f"q: dtype {arrays[0].dtype} is not float32, float16 or bfloat16")

@@ -256,7 +256,7 @@ class Jax(unittest.TestCase):
             (heed.ArgumentTypeError, "v: list", lambda: call(q, k, [1.0])),
             (heed.ArgumentTypeError, "q: dtype int32", lambda: call(q.astype(np.int32), k, v)),
             (heed.ArgumentTypeError, "k: dtype is f16", lambda: call(q, k.astype(np.float16), v)),
-            (heed.InvalidError, "causal: True means one thing", lambda: call(q, k, v, causal=True)),
+            (heed.InvalidError, "causal: True is ambiguous", lambda: call(q, k, v, causal=True)),
             (heed.InvalidError, "layout: 'dshb'", lambda: call(q, k, v, layout="dshb")),
             (heed.ArgumentTypeError, "score: list", lambda: call(q, k, v, score=[])),
             (heed.ArgumentTypeError, "return_lse: int", lambda: call(q, k, v, return_lse=1)),
