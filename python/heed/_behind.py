@@ -159,7 +159,6 @@ def _instead(
     enable_gqa: bool = False,
 ) -> Tensor:
     """torch.nn.functional.scaled_dot_product_attention, computed by heed where possible."""
-    words: Any = {"scale": scale, "enable_gqa": enable_gqa}
     if torch.compiler.is_compiling():
         if type(attn_mask).__module__ == "torch.nn.attention.bias":
             attn_mask = attn_mask._materialize(query.device)  # type: ignore[union-attr]
@@ -168,17 +167,19 @@ def _instead(
             o: Tensor = _either(*cast(query, key, value, attn_mask), is_causal, scale, enable_gqa)
             return o
         _note_compiled(f"query={tuple(query.shape)} {query.dtype} on {query.device.type}", reason)
-        return of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
+        given = (query, key, value, attn_mask, dropout_p, is_causal)
+        return of_torch(*given, scale=scale, enable_gqa=enable_gqa)
     quiet = _modes_are_quiet()
     if quiet and repeat is not None and _enabled:
         said = (dropout_p, is_causal, scale, enable_gqa)
         again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
         if again is not None:
             return again
-    return _one_of_both(quiet, query, key, value, attn_mask, dropout_p, is_causal, **words)
+    given = (query, key, value, attn_mask, dropout_p, is_causal)
+    return _one_of_both(given, {"scale": scale, "enable_gqa": enable_gqa}, quiet)
 
 
-def _one_of_both(quiet: bool, *given: Any, **words: Any) -> Tensor:
+def _one_of_both(given: Tuple[Any, ...], words: Any, quiet: bool) -> Tensor:
     """heed's result, or torch's with a row in the report. @given are the positional arguments."""
     tensors = _tensors(*given[:4])
     handlers: Any = None  # tensors whose modes or types handle the call; they may repeat it
