@@ -204,12 +204,12 @@ class Attention(Case):
         q16 = q.astype(np.float16)
         wrong = heed.ArgumentTypeError
         for good, words, text in (
-            ({"causal": True}, {"causal": 1}, "causal: int is no bool"),
-            ({"causal": np.True_}, {"causal": 1.0}, "causal: float is no bool"),
-            ({"return_lse": True}, {"return_lse": 1}, "return_lse: int is no bool"),
-            ({"return_lse": False}, {"return_lse": 0}, "return_lse: int is no bool"),
-            ({"batch_invariant": True}, {"batch_invariant": 1}, "batch_invariant: int is no bool"),
-            ({"causal": True, "chunk": 4}, {"causal": True, "chunk": 4.0}, "chunk: float is no whole number"),
+            ({"causal": True}, {"causal": 1}, "causal: int is not a bool"),
+            ({"causal": np.True_}, {"causal": 1.0}, "causal: float is not a bool"),
+            ({"return_lse": True}, {"return_lse": 1}, "return_lse: int is not a bool"),
+            ({"return_lse": False}, {"return_lse": 0}, "return_lse: int is not a bool"),
+            ({"batch_invariant": True}, {"batch_invariant": 1}, "batch_invariant: int is not a bool"),
+            ({"causal": True, "chunk": 4}, {"causal": True, "chunk": 4.0}, "chunk: float is not a whole number"),
             ({"causal": True, "window": (3, None)}, {"causal": True, "window": (3.0, None)}, r"window[0]: float"),
             ({"causal": True, "window": [3, None]}, {"causal": True, "window": (3.0, None)}, r"window[0]: float"),
         ):
@@ -253,7 +253,7 @@ class Attention(Case):
         part[...] = q
         heed.attention(Foreign(part), Foreign(k), Foreign(v), out=Foreign(out))
         self.near(out, formula(q, k, v)[0])
-        self.refused(heed.ArgumentTypeError, "pass one as out=",
+        self.refused(heed.ArgumentTypeError, "pass out=, an array",
                      lambda: heed.attention(Foreign(q), Foreign(k), Foreign(v)))
 
     def test_threads(self):
@@ -295,7 +295,7 @@ class Attention(Case):
         q, k, v = self.tensors()
         for _ in range(2):
             heed.attention(q, k, v)
-        self.refused(heed.InvalidError, "dim_v: v has its own", lambda: heed.attention(q, k, v, dim_v=3))
+        self.refused(heed.InvalidError, "dim_v: v has one", lambda: heed.attention(q, k, v, dim_v=3))
 
     def test_child_process_of_locked_parent(self):
         """Locks held by another thread during a fork affect only the parent."""
@@ -323,7 +323,7 @@ class Mistakes(Case):
         q, k, v = self.tensors()
         invalid, wrong = heed.InvalidError, heed.ArgumentTypeError
         cases = [
-            (wrong, "q: list is no array", lambda: heed.attention([1], k, v)),
+            (wrong, "q: list is not an array", lambda: heed.attention([1], k, v)),
             (wrong, "q: dtype float64", lambda: heed.attention(q.astype(float), k, v)),
             (wrong, "q: dtype object", lambda: heed.attention(q.astype(object), k, v)),
             (wrong, "dtype >f4", lambda: heed.attention(q.astype(">f4"), k, v)),
@@ -334,13 +334,13 @@ class Mistakes(Case):
             (invalid, "k: head dim is 31, that of q 32", lambda: heed.attention(q, k[..., 1:], v)),
             (invalid, "v: sequence is 52, that of k 53", lambda: heed.attention(q, k, v[:, 1:])),
             (invalid, "where no size may be 0", lambda: heed.attention(q[:, :0], k, v)),
-            (invalid, "where they must be neighbours",
+            (invalid, "and they must be contiguous",
              lambda: heed.attention(q[..., ::2], k[..., ::2], v)),
-            (invalid, "no multiple of the element's 4",
+            (invalid, "not a multiple of the element size, 4",
              lambda: heed.attention(self.odd(q), k, v)),
             (invalid, "heads_q", lambda: heed.attention(q[:, :, :3], k, v)),
             (invalid, "stride", lambda: heed.attention(q[:, ::-1], k, v)),
-            (invalid, "causal: True means one thing", lambda: heed.attention(q, k, v, causal=True)),
+            (invalid, "causal: True is ambiguous", lambda: heed.attention(q, k, v, causal=True)),
             (invalid, "causal: 'left'", lambda: heed.attention(q, k, v, causal="left")),
             (invalid, "align: a window", lambda: heed.attention(q, k, v, window=(1, 1))),
             (invalid, "window[0]: -1 is not in 0 to 2147483648",
@@ -365,13 +365,13 @@ class Mistakes(Case):
             (wrong, "products: bool", lambda: heed.attention(q, k, v, products=True)),
             (wrong, "batch_invariant: list", lambda: heed.attention(q, k, v, batch_invariant=[])),
             (wrong, "return_lse: str", lambda: heed.attention(q, k, v, return_lse="no")),
-            (wrong, "causal: int is no bool; pass True, False, 'top-left'", lambda: heed.attention(q, k, v, causal=2)),
+            (wrong, "causal: int is not a bool; pass True, False, 'top-left'", lambda: heed.attention(q, k, v, causal=2)),
             (wrong, "scale: ndarray", lambda: heed.attention(q, k, v, scale=np.zeros(3))),
             (wrong, "chunk: ndarray", lambda: heed.attention(q, k, v, chunk=np.array(2.5))),
-            (wrong, "window: '[1 2]' is no pair", lambda: heed.attention(q, k, v, window=np.array([1, 2]))),
+            (wrong, "window: '[1 2]' is not a pair", lambda: heed.attention(q, k, v, window=np.array([1, 2]))),
             (wrong, "dim_v: str", lambda: heed.attention(q, k, None, dim_v="3")),
             (wrong, "max_seqlen_q: float", lambda: heed.attention(q, k, v, max_seqlen_q=5.0)),
-            (invalid, "rotary_interleaved: True, and there is no rotary_cos",
+            (invalid, "rotary_interleaved: True, but there is no rotary_cos",
              lambda: heed.attention(q, k, v, rotary_interleaved=True)),
             (invalid, "arrays['t']: neither score nor visible has t[...]",
              lambda: heed.attention(q, k, v, score="s+tt[head]", arrays={"t": np.zeros(4, np.float32)})),
@@ -401,8 +401,8 @@ class Mistakes(Case):
 
         versioned = q.__dlpack__(max_version=(1, 0)) if np.__version__ >= "2.1" else used
         for text, x in (
-            ("__dlpack__ of Odd gave 5", Odd(5)), ("__dlpack__ of Odd failed: full", Odd(BufferError("full"))),
-            ("__dlpack__ of Odd gave <", Odd(used)), ("__dlpack__ of Odd gave <", Odd(versioned)),
+            ("__dlpack__ of Odd returned 5", Odd(5)), ("__dlpack__ of Odd failed: full", Odd(BufferError("full"))),
+            ("__dlpack__ of Odd returned <", Odd(used)), ("__dlpack__ of Odd returned <", Odd(versioned)),
             ("__dlpack_device__ of Odd failed", Odd(q.__dlpack__(), 5)), ("device type 7", Odd(q.__dlpack__(), (7, 0))),
         ):
             with self.subTest(text=text):

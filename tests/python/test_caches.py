@@ -76,7 +76,7 @@ class Caches(Case):
         ):
             with self.assertRaisesRegex(heed.InvalidError, message):
                 heed.attention(q, k, None, **words)
-        with self.assertRaisesRegex(heed.InvalidError, "dim_v: v has its own"):
+        with self.assertRaisesRegex(heed.InvalidError, "dim_v: v has one"):
             heed.attention(q, k, k, dim_v=64)
 
     def turned(self, x, at, cos, sin, interleaved=False):

@@ -29,7 +29,7 @@ except ImportError:
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
 os.environ["HEED_DEVICE"] = "cpu"  # for plans without a device=; calls follow their arrays
 import heed  # noqa: E402
-from heed import _again, _attention, _fields, _library  # noqa: E402
+from heed import _again, _attention, _fields, _library, _problem  # noqa: E402
 
 if _again.module is None:
     print("SKIPPED: no heed_call.so for this interpreter")
@@ -45,7 +45,7 @@ def repeated(
     q, k, v, *, words=_fields.Words(), out=None
 ):
     """The cached call of heed.attention(), or None."""
-    return _again.module.again(_attention._calls.known, words, q, k, v, out, *(None,) * len(_fields.OPERANDS))
+    return _again.module.again(_attention._calls.known, words, q, k, v, out, *(None,) * len(_problem.OPERANDS))
 
 
 class Known(unittest.TestCase):

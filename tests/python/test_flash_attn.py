@@ -234,7 +234,7 @@ class Mistakes(Case):
             (invalid, "page_table: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=cu[None])),
             (wrong, "page_table: pass", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=q)),
             (invalid, "q: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, cu_seqlens_q=cu)),
-            (invalid, "cu_seqlens_k_new: it is given", lambda: three.flash_attn_with_kvcache(
+            (invalid, "cu_seqlens_k_new: it needs k and v", lambda: three.flash_attn_with_kvcache(
                 q, q, q, cu_seqlens_k_new=cu)),
             (invalid, "cu_seqlens_k_new: it has 2 elements; pass 3", lambda: three.flash_attn_with_kvcache(
                 x, q, q, x, x, cache_seqlens=1, cu_seqlens_q=cu, cu_seqlens_k_new=cu[:2])),
@@ -245,7 +245,7 @@ class Mistakes(Case):
             (unsupported, "qv: head dims of q and qv are 1040 together; the limit is 1024", lambda:
              three.flash_attn_func(q, q, q.repeat(1, 1, 1, 64), qv=q.repeat(1, 1, 1, 64))),
             (unsupported, "k_descale", lambda: three.flash_attn_func(q, q, q, k_descale=q)),
-            (wrong, "k: int is no torch.Tensor", lambda: two.flash_attn_func(q, 3, q)),
+            (wrong, "k: int is not a torch.Tensor", lambda: two.flash_attn_func(q, 3, q)),
             (invalid, "q: shape is", lambda: two.flash_attn_func(q[0], q, q)),
             (invalid, "its third size from the end must be 3", lambda: two.flash_attn_qkvpacked_func(q[None])),
             (invalid, "num_heads_q", lambda: three.flash_attn_qkvpacked_func(q)),
@@ -260,7 +260,7 @@ class Mistakes(Case):
             (invalid, "cache_seqlens: None", lambda: two.flash_attn_with_kvcache(q, q, q, q, q)),
             (wrong, "cache_seqlens: list", lambda: two.flash_attn_with_kvcache(q, q, q, cache_seqlens=[1, 2])),
             (invalid, "cache_seqlens: shape", lambda: two.flash_attn_with_kvcache(q, q, q, cache_seqlens=cu)),
-            (invalid, "k: k and v", lambda: two.flash_attn_with_kvcache(q, q, q, q, cache_seqlens=1)),
+            (invalid, "k: pass both", lambda: two.flash_attn_with_kvcache(q, q, q, q, cache_seqlens=1)),
             (invalid, "rotary_cos", lambda: two.flash_attn_with_kvcache(q, q, q, rotary_cos=q)),
             (wrong, "rotary_cos: str", lambda: cache(rotary_cos="a", rotary_sin="b")),
             (invalid, r"rotary_cos: shape is \(4,\)", lambda: cache(rotary_cos=cos[0], rotary_sin=cos[0])),
@@ -271,9 +271,9 @@ class Mistakes(Case):
             (invalid, "cache_leftpad: shape", lambda: cache(cache_leftpad=cu)),
             (wrong, "cache_batch_idx: list", lambda: cache(cache_batch_idx=[1, 2])),
             (wrong, "cache_seqlens: dtype", lambda: cache(cache_seqlens=torch.ones(2))),
-            (wrong, "window_size: 'None' is no pair", lambda: two.flash_attn_func(q, q, q, window_size=None)),
-            (wrong, "window_size: '3' is no pair", lambda: two.flash_attn_func(q, q, q, window_size=3)),
-            (wrong, "window_size: 'ab' is no pair", lambda: two.flash_attn_func(q, q, q, window_size="ab")),
+            (wrong, "window_size: 'None' is not a pair", lambda: two.flash_attn_func(q, q, q, window_size=None)),
+            (wrong, "window_size: '3' is not a pair", lambda: two.flash_attn_func(q, q, q, window_size=3)),
+            (wrong, "window_size: 'ab' is not a pair", lambda: two.flash_attn_func(q, q, q, window_size="ab")),
             (wrong, r"window_size\[0\]: NoneType", lambda: two.flash_attn_func(q, q, q, window_size=(None, None))),
             (wrong, "max_seqlen_q: float", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5.0, 5)),
             (wrong, "max_seqlen_q: str", lambda: three.flash_attn_with_kvcache(

@@ -191,12 +191,12 @@ class Jax(unittest.TestCase):
     def test_gradient_of_a_gradient(self):
         """Compared with the definition's, which JAX differentiates twice."""
         arrays, _ = inputs({})
-        words = heed.jax._Words(False, None, None, None, 0.0, None, None, None, "bshd", False, ())
+        call = heed.jax._Call(heed.jax.Words(), ())
 
         def twice(attention):
             slope = jax.grad(lambda q: (attention(q, *arrays[1:]) ** 2).sum())
             return jax.grad(lambda q: (slope(q) ** 2).sum())(jnp.asarray(arrays[0]))
-        self.near(twice(heed.jax.attention), twice(lambda *x: heed.jax._define(words, *x)[0]), 1e-3)
+        self.near(twice(heed.jax.attention), twice(lambda *x: heed.jax._define(call, *x)[0]), 1e-3)
 
     def test_arrays_of_a_program_that_is_not_traced(self):
         """heed.attention() returns JAX arrays for JAX arrays."""
@@ -257,7 +257,7 @@ class Jax(unittest.TestCase):
             (heed.ArgumentTypeError, "v: list", lambda: call(q, k, [1.0])),
             (heed.ArgumentTypeError, "q: dtype int32", lambda: call(q.astype(np.int32), k, v)),
             (heed.ArgumentTypeError, "k: dtype is f16", lambda: call(q, k.astype(np.float16), v)),
-            (heed.InvalidError, "causal: True means one thing", lambda: call(q, k, v, causal=True)),
+            (heed.InvalidError, "causal: True is ambiguous", lambda: call(q, k, v, causal=True)),
             (heed.InvalidError, "layout: 'dshb'", lambda: call(q, k, v, layout="dshb")),
             (heed.ArgumentTypeError, "score: list", lambda: call(q, k, v, score=[])),
             (heed.ArgumentTypeError, "return_lse: int", lambda: call(q, k, v, return_lse=1)),

@@ -580,7 +580,7 @@ class Enable(Case):
             self.near(self.call(q, self.k, self.v, attn_mask=mask),
                       of_torch(q, self.k, self.v, torch.ones(5, 9, dtype=torch.bool, device=DEVICE).tril(4)))
         self.assertTrue(o.is_nested)
-        self.assertIn((1, False, "NestedTensor is a tensor with an attention of its own"), self.rows())
+        self.assertIn((1, False, "NestedTensor overrides torch's functions"), self.rows())
 
     def test_nested_tensors_with_strides(self):
         with warnings.catch_warnings():
@@ -643,8 +643,8 @@ class Enable(Case):
         wide, few = draw(1, 2, 5, 1200), draw(2, 1, 9, 16)
         cases = (  # tensors, the reason or None
             ((turned, turned, turned), None), ((self.q[0], self.k[0], self.v[0]), None),
-            ((thin[..., ::2], self.k, self.v), "neighbours"),
-            ((thin.transpose(0, 1)[..., ::2].transpose(0, 1), self.k, self.v), "neighbours"),
+            ((thin[..., ::2], self.k, self.v), "contiguous"),
+            ((thin.transpose(0, 1)[..., ::2].transpose(0, 1), self.k, self.v), "contiguous"),
             ((wide, wide, wide), "1200"), ((few, self.k, self.v), "heads"),
         )
         for dynamic in (None, True):
@@ -710,7 +710,7 @@ class Mistakes(Case):
             (heed.ArgumentTypeError, "value: dtype is f16, that of query f32", (q, q, q.half()), {}),
             (heed.ArgumentTypeError, "attn_mask: dtype torch.float16 is not bool, float32", (q, q, q, mask.half()), {}),
             (heed.ArgumentTypeError, "attn_mask: dtype torch.int32", (q, q, q, mask.int()), {}),
-            (heed.ArgumentTypeError, "is_causal: int is no bool", (q, q, q), {"is_causal": 1}),
+            (heed.ArgumentTypeError, "is_causal: int is not a bool", (q, q, q), {"is_causal": 1}),
             (heed.ArgumentTypeError, "is_causal: NoneType", (q, q, q), {"is_causal": None}),
             (heed.ArgumentTypeError, "enable_gqa: int", (q, q, q), {"enable_gqa": 1}),
             (heed.ArgumentTypeError, "scale: str", (q, q, q), {"scale": "x"}),
@@ -731,7 +731,7 @@ class Mistakes(Case):
                 of_heed(*tensors, **words)
         for word, kind in (("is_causal", "int"), ("enable_gqa", "float")):
             of_heed(q, q, q, **{word: True})  # which is cached now, and not confused with 1
-            with self.assertRaisesRegex(heed.ArgumentTypeError, f"{word}: {kind} is no bool"):
+            with self.assertRaisesRegex(heed.ArgumentTypeError, f"{word}: {kind} is not a bool"):
                 of_heed(q, q, q, **{word: 1 if kind == "int" else 1.0})
         with self.assertRaises(TypeError):
             of_heed(q, q, q, None, 0.0, False, 0.5)
