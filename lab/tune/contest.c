@@ -103,7 +103,7 @@ static void keep_leader(lab_tune_shape *shape, const char *what, const char *rea
 static heed_status refute(lab_tune *tune, lab_tune_shape *shape, lab_record_verdict fault,
                           const char *reason)
 {
-    snprintf(shape->lead.why, sizeof shape->lead.why, "%.60s is ranked no more: %.160s",
+    snprintf(shape->lead.why, sizeof shape->lead.why, "%.60s is no longer ranked: %.160s",
              shape->leader.name, reason);
     return lab_record_refute(tune->session.record, tune->session.run, shape->leader.trial, fault,
                              reason, &tune->trouble);

@@ -252,10 +252,10 @@ static void test_hang(void **state)
     char line[512];
     snprintf(line, sizeof line, "(NCU=hang heed profile --timeout 1 --device cuda " SPEC "%s)",
              gone);
-    must(state, line, 3, "not ready after 1 s");
+    must(state, line, 3, "did not finish within 1 s");
     snprintf(line, sizeof line, "(NCU=deaf heed profile --timeout 1 --device cuda " SPEC "%s)",
              gone);
-    must(state, line, 3, "not ready after 1 s");
+    must(state, line, 3, "did not finish within 1 s");
     snprintf(
         line, sizeof line,
         "(NCU=hang timeout --foreground --preserve-status -s INT 1 '%s' profile --device cuda " SPEC
