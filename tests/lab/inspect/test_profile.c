@@ -154,8 +154,8 @@ static const struct {
     /* values that cannot have been counted */
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"-1\",\"1e300\"\n", HEED_OK, "", 1,
       NAN, NAN },
-    { "\"no\",\"table\"\n", HEED_ERR_CORRUPT, "no table of ncu's", 0, 0, 0 },
-    { "", HEED_ERR_CORRUPT, "no table of ncu's", 0, 0, 0 },
+    { "\"no\",\"table\"\n", HEED_ERR_CORRUPT, "no ncu table", 0, 0, 0 },
+    { "", HEED_ERR_CORRUPT, "no ncu table", 0, 0, 0 },
     { "\"ID\",", HEED_ERR_CORRUPT, "no launch", 0, 0, 0 },
 };
 
