@@ -63,11 +63,10 @@ typedef struct lab_ablate_pool lab_ablate_pool;
 
 /* The whole run. */
 typedef struct lab_ablate_run {
-    lab_bench bench; /* context, cold, replay, seed, host_threads, seconds, margin, kernel */
-    heed_context
-        *single;      /* with one thread; NULL: the device is not a CPU, or has only one thread */
-    const char *only; /* names of ablations to run, comma-separated; NULL: all */
-    bool planted;     /* plant delays, too */
+    lab_bench bench;      /* context, cold, replay, seed, host_threads, seconds, margin, kernel */
+    heed_context *single; /* with one thread; NULL: no CPU, or a single thread anyway */
+    const char *only;     /* names of ablations to run, comma-separated; NULL: all */
+    bool planted;         /* plant delays, too */
     int64_t deadline_ns; /* by heed_clock_ns(): an ablation is skipped if it would end later, should
                             it take as long as the longest one so far; 0: no deadline */
     lab_ablate_pool *pool; /* NULL: plans are compiled one after another, when they are needed */

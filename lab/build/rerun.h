@@ -26,9 +26,8 @@ typedef struct lab_rerun_place {
     int threads;        /* host threads, for references */
     bool replay;        /* time by replays */
     uint64_t seed;
-    const lab_bench_worker *
-        beside; /* the worker that it is timed against: then it runs in the same way, on any device,
-                   with the same overhead. NULL: it is timed against a kernel of this process */
+    const lab_bench_worker *beside; /* its opponent, if that is a worker: then both run alike, with
+                                       the same overhead. NULL: a kernel of this process */
 } lab_rerun_place;
 
 typedef struct lab_rerun {

@@ -45,21 +45,20 @@ const char *lab_roof_name(lab_roof unit);
 
 /* Peak rates of a device. Zero: not known, and the roof is omitted. */
 typedef struct lab_ceilings {
-    char device[LAB_CEILINGS_TEXT];   /* its name, such as "NVIDIA H200" */
-    char features[LAB_CEILINGS_TEXT]; /* other things that the figures depend on: architecture,
-                                         driver, threads */
-    bool measured;                    /* measured, else from the data sheet */
-    int64_t time;                     /* of the measurement, seconds since 1970 */
-    double matrix[HEED_TYPE_COUNT];   /* by heed_type: operations per second */
-    double
-        sustained[HEED_TYPE_COUNT]; /* the same, sustained at full power; zeros if not measured */
-    double exp;                     /* exponentials per second */
-    double fma;                     /* float32 multiply-adds per second */
-    double memory;                  /* bytes per second, the faster of reading and copying */
-    double read, copy;              /* each of them */
-    double cache;                   /* bytes per second out of the cache */
-    double cache_bytes;             /* its size */
-    double launch;                  /* seconds */
+    char device[LAB_CEILINGS_TEXT];    /* its name, such as "NVIDIA H200" */
+    char features[LAB_CEILINGS_TEXT];  /* other things that the figures depend on: architecture,
+                                          driver, threads */
+    bool measured;                     /* measured, else from the data sheet */
+    int64_t time;                      /* of the measurement, seconds since 1970 */
+    double matrix[HEED_TYPE_COUNT];    /* by heed_type: operations per second */
+    double sustained[HEED_TYPE_COUNT]; /* the same at sustained full power; zeros: not measured */
+    double exp;                        /* exponentials per second */
+    double fma;                        /* float32 multiply-adds per second */
+    double memory;                     /* bytes per second, the faster of reading and copying */
+    double read, copy;                 /* each of them */
+    double cache;                      /* bytes per second out of the cache */
+    double cache_bytes;                /* its size */
+    double launch;                     /* seconds */
 } lab_ceilings;
 
 /* lab_roofline_matrix() returns the operations per second for the products of @problem: on a GPU a

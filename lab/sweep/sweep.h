@@ -66,7 +66,7 @@ typedef struct lab_sweep {
     int threads;          /* host threads, for compilation and references */
     lab_sweep_pool *pool; /* NULL: compiles nothing */
     lab_bounds limits;
-    lab_trials known;        /* from before */
+    lab_trials known;        /* from earlier runs */
     lab_time_judge *judge;   /* detects impossible times; NULL: no check */
     FILE *record;            /* NULL: none */
     const char *record_path; /* of that file */

@@ -47,11 +47,13 @@ typedef struct lab_view {
     heed_strides strides;
     heed_data kind; /* of the elements; HEED_DATA_NONE: the problem has no such tensor */
     size_t element; /* size of one in bytes; of a word for bits */
-    int64_t
-        page; /* keys in a page of K or V, or 0; batch and seq remain those of keys, the batch */
-    int64_t pages;        /* stride becomes that of pages, this is their number, */
-    const int32_t *table; /* and this, with that stride, locates keys: lab_view_bind(); */
-    int64_t table_stride; /* NULL: pages are in order */
+
+    /* K or V in pages: batch and seq are still those of keys, but the batch stride is that of
+     * pages. */
+    int64_t page;         /* keys in a page, or 0 */
+    int64_t pages;        /* number of pages */
+    const int32_t *table; /* locates keys, see lab_view_bind(); NULL: pages are in order */
+    int64_t table_stride; /* of the table */
     int64_t prefix;       /* shared key prefix of K or V: keys of the first batch element */
 } lab_view;
 

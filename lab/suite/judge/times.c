@@ -23,8 +23,7 @@
 #define MISSING_SECONDS 0.5
 
 #define CALLS 20
-#define MEANS 3 /* number of means, of which the minimum is used: a busy machine may stretch any \
-                 */
+#define MEANS 3 /* the minimum of these is used: a busy machine may stretch any */
 #define MORE 4
 #define CALLS_MOST 1000000
 
