@@ -1,5 +1,5 @@
 /*
- * disassembler.c - NVIDIA's disassemblers, found where they are installed
+ * disassembler.c - finds NVIDIA's disassemblers
  */
 #include "inspect/disassembler.h"
 
@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How the folder of a place begins. */
+/* The root of a place's folder. */
 typedef enum root_kind {
-    ROOT_FOLDER, /* with what the variable has */
-    ROOT_PYTHON, /* with the folder that has the bin/ with the python3 of PATH */
-    ROOT_REAL,   /* the same, after symbolic links */
-    ROOT_FIXED   /* as the pattern does */
+    ROOT_FOLDER, /* the value of the variable */
+    ROOT_PYTHON, /* the parent of the bin/ with the python3 of PATH */
+    ROOT_REAL,   /* the same, with symlinks resolved */
+    ROOT_FIXED   /* none: the pattern is absolute */
 } root_kind;
 
 #define WHEEL_13 "/lib/python3*/site-packages/nvidia/cu1[3-9]/bin/"
@@ -24,7 +24,7 @@ typedef enum root_kind {
 #define DEBIAN_13 "/lib/python3*/dist-packages/nvidia/cu1[3-9]/bin/"
 #define TRITON "/lib/python3*/*-packages/triton/backends/nvidia/bin/"
 
-/* Folders, as patterns of glob(3) that the program's name is put behind. */
+/* Folders, as glob(3) patterns to which the program's name is appended. */
 static const struct {
     const char *name;
     root_kind kind;
@@ -55,7 +55,7 @@ static const struct {
     { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/bin/" },
 };
 
-/* cuobjdump asks nvdisasm for the code: it comes second. */
+/* cuobjdump runs nvdisasm, so it comes second. */
 static const char *const programs[] = { "nvdisasm", "cuobjdump" };
 
 static bool is_program(const char *path)
@@ -104,7 +104,7 @@ static bool find_root(root_kind kind, const char *variable, char root[PATH_MAX])
     return false;
 }
 
-/* Writes @root, in which nothing means more than itself, and the rest; false if that is too long.
+/* Writes @root, with glob characters escaped, then @pattern and @name; false if that is too long.
  */
 static bool join(const char *root, const char *pattern, const char *name, char text[PATH_MAX])
 {
@@ -118,7 +118,7 @@ static bool join(const char *root, const char *pattern, const char *name, char t
     return !*root && needed >= 0 && (size_t)needed < PATH_MAX - at;
 }
 
-/* The last program that matches, as the highest version is. */
+/* Finds the last match, which has the highest version. */
 static bool find_in_place(size_t place, const char *name, char *path, size_t size)
 {
     char root[PATH_MAX], pattern[PATH_MAX];

@@ -1,5 +1,5 @@
 /*
- * tools.c - where NVIDIA's tools are
+ * tools.c - finds NVIDIA's tools
  */
 #include "tools.h"
 
@@ -11,7 +11,7 @@
 
 #include "disassembler.h"
 
-/* Where tools may lie beside PATH and CUDA's folders, as glob(3) takes it. */
+/* Places of tools other than PATH and CUDA's folders, as glob(3) patterns. */
 static const struct {
     const char *name, *pattern;
 } places[] = {
@@ -19,7 +19,8 @@ static const struct {
     { "compute-sanitizer", "/usr/local/cuda*/compute-sanitizer/compute-sanitizer" },
 };
 
-/* The last executable file that matches @pattern, as the highest version is; false if none does. */
+/* Finds the last executable that matches @pattern, which has the highest version; false if none
+ * does. */
 static bool find_pattern(const char *pattern, char *path, size_t size)
 {
     glob_t files;
@@ -34,7 +35,7 @@ static bool find_pattern(const char *pattern, char *path, size_t size)
     return found;
 }
 
-/* Looks for @name in the folders of @list, which colons separate. */
+/* Looks for @name in the folders of the colon-separated @list. */
 static bool find_in_list(const char *list, const char *name, char *path, size_t size)
 {
     while (list && *list) {
@@ -47,7 +48,7 @@ static bool find_in_list(const char *list, const char *name, char *path, size_t 
     return false;
 }
 
-/* Disassemblers are in packages of Python too. */
+/* Disassemblers are also in Python packages. */
 static bool find_disassembler(const char *name, char *path, size_t size)
 {
     lab_disassembler tool;
@@ -58,7 +59,7 @@ static bool find_disassembler(const char *name, char *path, size_t size)
     return true;
 }
 
-/* The one that HEED_NVDISASM names, whatever else there is. */
+/* True if HEED_NVDISASM names this tool. */
 static bool is_named(const char *name)
 {
     const char *wish = getenv("HEED_NVDISASM");

@@ -19,7 +19,7 @@ static bool is_good(double value)
     return isfinite(value) && value > 0;
 }
 
-/* Lines across the rows at the ticks, with numbers above and below. */
+/* Draws grid lines at the ticks, with numbers above and below. */
 static void draw_ticks(FILE *stream, const lab_axis *axis, double top, double bottom, double scale,
                        const char *unit)
 {
@@ -93,7 +93,7 @@ static void draw_ratio(const lab_plot_ratios *plot, FILE *stream, const lab_axis
     lab_axis_mark(stream, series, lab_axis_at(axis, mark->value), y, false, title);
 }
 
-/* Values on both sides of 1. */
+/* Labels both sides of 1. */
 static void draw_sides(const lab_plot_ratios *plot, FILE *stream, const lab_axis *axis, double y)
 {
     double one = lab_axis_at(axis, 1);
@@ -158,7 +158,7 @@ static void draw_share(const lab_plot_shares *plot, FILE *stream, const lab_axis
     }
 }
 
-/* The kinds of bars, and the shapes of the marks. */
+/* Draws the legend of bars and marks. */
 static void draw_kinds(const lab_plot_shares *plot, FILE *stream, double left)
 {
     double at = left;
@@ -246,7 +246,7 @@ static void draw_time_ticks(FILE *stream, const lab_axis *axis)
     }
 }
 
-/* The least so far, as steps. */
+/* Draws the minimum so far, as steps. */
 static void draw_steps(const lab_plot_history *plot, FILE *stream, const lab_axis *axis)
 {
     double best = plot->moments[0].value;

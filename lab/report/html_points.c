@@ -1,5 +1,5 @@
 /*
- * html_points.c - points on two logarithmic axes, and the ceilings above them
+ * html_points.c - scatter plots with logarithmic axes, and the ceilings above the points
  */
 #include <math.h>
 
@@ -29,7 +29,7 @@ static void stretch(double range[2], double value)
     range[1] = fmax(range[1], value);
 }
 
-/* Both axes hold all points, their limits, and the ends of all lines. */
+/* Makes both axes cover all points, their limits, and the ends of all lines. */
 static bool make_axes(const lab_plot_points *plot, lab_axis axes[2])
 {
     double x[2] = { INFINITY, 0 }, y[2] = { INFINITY, 0 };

@@ -1,5 +1,5 @@
 /*
- * search.c - the ledger of a search: which points are open, what was tried, when it ends
+ * search.c - the state of a search: open points, tries, and the budget
  */
 #include "lab/search/search.h"
 
@@ -13,7 +13,7 @@
 #include "src/measure.h"
 
 #define FINALISTS 4
-#define FINALS_SHARE 4 /* they may take one in so many of the budget of time, on top of it */
+#define FINALS_SHARE 4 /* finals may take 1/FINALS_SHARE of the time budget in addition */
 #define ANNOUNCED_MAX 64
 
 struct lab_search {
@@ -53,7 +53,7 @@ lab_state lab_state_of(const char *name)
 }
 
 static const lab_strategy strategies[] = {
-    { "model", "a Gaussian process of what was seen, expected improvement", lab_strategy_model },
+    { "model", "a Gaussian process of the results, expected improvement", lab_strategy_model },
     { "exhaustive", "every point, in order", lab_strategy_exhaustive },
     { "random", "points at random, none twice", lab_strategy_random },
     { "halving", "all on one shape, then ever fewer on ever more", lab_strategy_halving },
@@ -74,7 +74,7 @@ const lab_strategy *lab_strategy_find(const char *name)
     return NULL;
 }
 
-/* ---- The view of a strategy ---- */
+/* ---- Interface for strategies ---- */
 
 size_t lab_search_open(const lab_search *search, const int64_t **indices)
 {
@@ -136,7 +136,7 @@ static bool was_interrupted(const lab_search *search)
     return search->options.interrupted && search->options.interrupted();
 }
 
-/* Is it over? A point that has been launched may go on after the last trial. */
+/* True if the search is over. A launched point may finish after the last trial. */
 static bool over(lab_search *search, bool launched)
 {
     const lab_search_options *options = &search->options;
@@ -156,7 +156,7 @@ bool lab_search_is_over(lab_search *search)
     return over(search, false);
 }
 
-/* The try of a point, begun if it is new; NULL if there is no memory. */
+/* The try of a point, added if new; NULL if there is no memory. */
 static lab_try *begin(lab_search *search, int64_t index)
 {
     if (search->place[index] > 0)
@@ -194,8 +194,8 @@ static void take_answer(lab_search *search, lab_try *one, int shape, int effort,
         one->shapes++;
 }
 
-/* Is @one better known, or as well and faster? A point that was timed at a higher effort was no
- * luck. */
+/* True if @one is known better, or equally well and faster. A time at a higher effort is less due
+ * to luck. */
 static bool is_better(const lab_try *one, const lab_try *other)
 {
     if (one->shapes != other->shapes)
@@ -209,7 +209,7 @@ static void compare(lab_search *search, const lab_try *one)
 {
     const lab_try *best = search->best > 0 ? &search->tries[search->best - 1] : NULL;
     if (isinf(one->score)) {
-        if (best == one) /* it was found wrong later on */
+        if (best == one) /* it was found to be wrong later */
             search->best = 0;
         return;
     }
@@ -231,7 +231,7 @@ static void settle(lab_search *search, lab_try *one)
     for (int i = 0; i < one->shapes; i++)
         sum += log(one->seconds[i]);
     one->score = one->state == LAB_STATE_TIMED && one->shapes > 0 ? sum / one->shapes : INFINITY;
-    if (was_best) /* its score may have become worse */
+    if (was_best) /* its score may be worse now */
         rank_again(search);
     else
         compare(search, one);
@@ -344,7 +344,7 @@ static int64_t next_finalist(const lab_search *search, int effort)
     return next ? next->index : -1;
 }
 
-/* With luck some point looked faster than it is: the best are timed again. */
+/* Some points look faster than they are by chance, so the best are timed again. */
 static heed_status play_finals(lab_search *search)
 {
     int finalists = search->options.finalists ? search->options.finalists : FINALISTS;
@@ -366,7 +366,7 @@ static heed_status play_finals(lab_search *search)
     return status;
 }
 
-/* Lets a strategy loose, and plays the finals. */
+/* Runs a strategy, and then the finals. */
 static heed_status run(lab_search *search, lab_error *error)
 {
     const lab_search_options *options = &search->options;

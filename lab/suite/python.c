@@ -1,5 +1,5 @@
 /*
- * python.c - Python reading a text of somebody else's, in a sandbox
+ * python.c - parses untrusted text with Python in a sandbox
  */
 #include "lab/suite/python.h"
 
@@ -24,9 +24,9 @@
 #define TEXT_FD "3"
 #define ACCESS_MAX 16
 
-/* ---- Where Python is ---- */
+/* ---- Finding Python ---- */
 
-/* Is the file machine code? A script would be read by somebody else. */
+/* True if the file is an ELF binary. A script would be run by another interpreter. */
 static bool is_binary(const char *path)
 {
     char start[4] = "";
@@ -65,14 +65,14 @@ static heed_status find_program(lab_python *python, lab_error *error)
         found = take("/usr/bin/python3", python);
     if (!found)
         return lab_fail(error, HEED_ERR_SYSTEM,
-                        "%s is no interpreter of Python that can be run in a sandbox; "
+                        "%s is not a Python interpreter that can run in a sandbox; "
                         "HEED_PYTHON names another",
                         name);
     snprintf(python->version, sizeof python->version, "%.31s", strrchr(python->program, '/') + 1);
     return HEED_OK;
 }
 
-/* Of an interpreter that is not the system's: the folder lib beside its bin. */
+/* For an interpreter that is not the system's: the folder lib next to its bin. */
 static void find_library(lab_python *python)
 {
     static const char *const system[] = { "/usr/", "/bin/", "/nix/store/", "/gnu/store/" };
@@ -159,13 +159,13 @@ static int start(const lab_python *python, const lab_python_task *task, double s
     return error;
 }
 
-/* The words of a reader. */
+/* The output of a reader. */
 typedef struct answer {
     char text[ANSWER_SIZE];
     char words[WORDS_SIZE];
 } answer;
 
-/* The last line of what it complained of. */
+/* The last line of its error output. */
 static const char *last_line(char *words)
 {
     size_t length = strlen(words);
@@ -175,7 +175,7 @@ static const char *last_line(char *words)
     return line ? line + 1 : words;
 }
 
-/* The meaning of the end of a reader that did not answer. */
+/* The error for a reader that ended without a reply. */
 static heed_status fail_end(int status, double seconds, char *words, lab_error *error)
 {
     if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))

@@ -1,5 +1,5 @@
 /*
- * record.c - the trials that tuning puts on the board
+ * record.c - the trials that tuning adds to the board
  */
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static lab_record_timing timing_of(const lab_tune *tune)
     return tune->bench.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
 }
 
-/* Only the second round may rank a kernel: nobody chose it by these samples. */
+/* Only the second round may rank a kernel: it was not selected by these samples. */
 heed_status lab_tune_add_round(lab_tune *tune, const lab_tune_shape *shape,
                                const lab_tune_contest *contest, int round, int attempt, int64_t *id)
 {
@@ -74,7 +74,7 @@ static lab_record_comparison rival_of(const lab_tune *tune, const lab_bench_matc
                                     .reason = *match->reason ? match->reason : NULL };
 }
 
-/* The parts of a trial beside the rivals. */
+/* The parts of a trial from a match with the rivals. */
 typedef struct row_parts {
     lab_record_comparison rivals[RIVALS_MAX];
     lab_record_samples samples[1 + 2 * RIVALS_MAX];
@@ -99,7 +99,7 @@ static void add_rival(const lab_tune *tune, lab_record_trial *trial, row_parts *
     parts->samples[trial->sample_count++] = samples;
 }
 
-/* Observations beside the samples, by the names that records of heed bench have. */
+/* Adds facts other than samples, with the same names as records of heed bench. */
 static void add_facts(lab_record_trial *trial, row_parts *parts, const lab_bench_row *row)
 {
     const heed_device_state *state = &row->state;

@@ -423,7 +423,7 @@ static void test_conflicts(void **state)
     } rows[] = {
         { "\"1\",\"f(int, int)\",\"1,000\",\"50,000\"", NULL, 'P', "2.00 %" },
         { "\"1\",\"f(int, int)\",\"6,000\",\"50,000\"", NULL, 'F', "12.00 %" },
-        { "\"1\",\"f(int, int)\",\"n/a\",\"n/a\"", NULL, 'U', "heed does not understand ncu" },
+        { "\"1\",\"f(int, int)\",\"n/a\",\"n/a\"", NULL, 'U', "not in a known format" },
         { "==ERROR== ERR_NVGPUCTRPERM", NULL, 'U', "ERR_NVGPUCTRPERM" },
         { NULL, "wgmma-b2", 'P', "2.63 %" },
         { NULL, "mma-b2", 'P', "0.11 %" },

@@ -138,7 +138,7 @@ static void test_tools_that_do_not_work(void **state)
     assert_unknown(state, "#!/bin/sh\necho nothing\n", "attend: the disassembly does not have it");
     assert_unknown(state, HEAD BODY "E\n", "shows 7 of 8 instructions of attend");
     assert_unknown(state, "#!/no/such/interpreter\n", "cannot be started");
-    assert_unknown(state, HEAD "/*0010*/ NOP ;\n/*0000*/ NOP ;\nE\n", "goes back");
+    assert_unknown(state, HEAD "/*0010*/ NOP ;\n/*0000*/ NOP ;\nE\n", "out of order");
 }
 
 static void test_without_a_tool(void **state)

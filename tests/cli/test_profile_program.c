@@ -224,8 +224,8 @@ static void test_trouble(void **state)
         { "perm", "NVreg_RestrictProfilingToAdminUsers=0" },
         { "gvisor", "LibraryNotLoaded" },
         { "crash", "ended by signal 11" },
-        { "garbage", "no table of ncu's" },
-        { "silent", "no table of ncu's" },
+        { "garbage", "no ncu table" },
+        { "silent", "no ncu table" },
         { "fails", "exit status 7" },
         { "none", "started no kernel" },
         { "half", "damaged" },
@@ -253,10 +253,10 @@ static void test_hang(void **state)
     char line[512];
     snprintf(line, sizeof line, "(NCU=hang heed profile --timeout 1 --device cuda " SPEC "%s)",
              gone);
-    must(state, line, 3, "not ready after 1 s");
+    must(state, line, 3, "did not finish within 1 s");
     snprintf(line, sizeof line, "(NCU=deaf heed profile --timeout 1 --device cuda " SPEC "%s)",
              gone);
-    must(state, line, 3, "not ready after 1 s");
+    must(state, line, 3, "did not finish within 1 s");
     snprintf(
         line, sizeof line,
         "(NCU=hang timeout --foreground --preserve-status -s INT 1 '%s' profile --device cuda " SPEC
@@ -309,7 +309,7 @@ static void test_read(void **state)
          "9.44 us: 128 blocks of 384");
     must(state, "heed profile --gate --read " DATA "h200-wgmma-b2.txt", 1, "SM busy");
     must(state, "heed profile --read /nowhere", 3, "--read: /nowhere: No such file");
-    must(state, "heed profile --read " DATA "h200-missing.txt", 7, "no table of ncu's");
+    must(state, "heed profile --read " DATA "h200-missing.txt", 7, "no ncu table");
     must(state, "echo ERR_NVGPUCTRPERM | heed profile --read -", 3, "reboot");
     must(state, "heed profile --read - " SPEC, 2, "takes no problem");
 }

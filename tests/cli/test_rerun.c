@@ -204,16 +204,16 @@ static void leader_that_will_not_run_loses(void **state)
     static const struct {
         const char *leader, *line, *part;
     } rows[] = {
-        { "mean", TUNE "'" SPEC "'", "mean is ranked no more: " },
-        { "exit", TUNE "'" SPEC "'", "exit is ranked no more: " },
+        { "mean", TUNE "'" SPEC "'", "mean is no longer ranked: " },
+        { "exit", TUNE "'" SPEC "'", "exit is no longer ranked: " },
         { "divide",
           "heed evolve -t 1 '" SPEC "' --trials 2 --duel 0.1 --no-compare --insights none",
-          "which led the board, is ranked no more: " },
+          "which led the board, is no longer ranked: " },
         /* A given source is compared with the leader whether or not another one beats it. */
         { "refuse",
           "heed evolve -t 1 '" SPEC "' --source '" HEED_SOURCE_DIR
           "/proposers/attention.c' --proposer regions --trials 1 --duel 0.1",
-          "which led the board, is ranked no more: " },
+          "which led the board, is no longer ranked: " },
     };
     if (!can_hold())
         skip();

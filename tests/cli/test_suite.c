@@ -173,7 +173,7 @@ static void test_bad_words(void **state)
     run_heed_says(state, &way,
                   "HEED_PYTHON=/bin/sh heed suite import kernelbench suite --any-version; "
                   "HEED_PYTHON=nothing heed suite import kernelbench suite --any-version",
-                  3, "nothing is no interpreter");
+                  3, "nothing is not a Python interpreter");
 }
 
 /* tests/suites/test_judge.py runs solutions if PyTorch is installed. */

@@ -122,7 +122,7 @@ static double count_conflicts(const char *ncu, const lab_bench *bench, const lab
                                         .only_count = sizeof only / sizeof *only,
                                         .sink = &cli_sink };
     heed_problem_print(&row->source->problem, spec, sizeof spec);
-    snprintf(why->reason, sizeof why->reason, "heed does not understand ncu's output");
+    snprintf(why->reason, sizeof why->reason, "ncu's output is not in a known format");
     if (!lab_ncu_count(&question, &profile, why))
         return (double)NAN;
     return lab_profile_conflicts(&profile);

@@ -1,5 +1,5 @@
 /*
- * model.c - a solution of a task whose attention is inside a model
+ * model.c - judges a solution of a task whose attention is inside a model
  */
 #include "lab/suite/judge/model.h"
 
@@ -14,26 +14,25 @@
 
 #include "lab/tensor/random.h"
 
-/* A solution may err so many times as far as the task's own model in float32 does, and by so many
- * units of it. */
+/* A solution's error may be this multiple of that of the task's model in float32, plus this number
+ * of float32 units. */
 #define ALLOWED_TIMES 4
 #define ALLOWED_LEAST 1e-6
 
-/* Errors up to so many times those allowed are those of products in 16 bits: the model's own in
- * float32 says how much the values magnify a rounding. */
+/* Errors up to this multiple of the allowed one are explained by 16-bit products: the error of the
+ * task's model in float32 shows how much the values amplify rounding. */
 #define INEXACT_MOST 16384.0
 
-/* By which two calls of the task's own model in float64 may differ. */
+/* Maximum difference between two calls of the task's model in float64. */
 #define STEADY_MOST 1e-6
 
 #define ROUNDS 3   /* with each kind of values */
 #define ATTEMPTS 3 /* at times */
 
-/* Before a call that is timed: threads of the other boxes spin on for some milliseconds. */
+/* Pause before a timed call: threads of the other boxes spin for some milliseconds. */
 #define PAUSE_NANOSECONDS 30000000
 
-/* Kinds of values: those of the suite; of both signs; and such that one key has most of the weight.
- */
+/* Kinds of values: the suite's; both signs; and ones that give most of the weight to one key. */
 static const struct {
     const char *name;
     double least, most;
@@ -43,7 +42,7 @@ static const struct {
 enum {
     SOLUTION,
     SINGLE, /* the task's model in float32 */
-    DOUBLE, /* and in float64 */
+    DOUBLE, /* the same in float64 */
     BOXES
 };
 
@@ -54,7 +53,7 @@ typedef struct models {
     lab_box *box[BOXES];
     float *inputs[LAB_TASK_INPUTS];
     double *expected;
-    double fresh; /* least seconds of a call of the task's own model, on new values */
+    double fresh; /* minimum seconds of a call of the task's model, on new values */
     bool inexact;
 } models;
 
@@ -70,7 +69,7 @@ static bool decide(models *it, lab_judged judged, const char *format, ...)
     return false;
 }
 
-/* A box has failed: the solution's is its own fault, another one is not. */
+/* Judges after a box failed: only the solution's box is its fault. */
 static bool decide_failed(models *it, int which, const lab_trial_outcome *outcome)
 {
     bool ours = which != SOLUTION || outcome->verdict == LAB_TRIAL_SYSTEM ||
@@ -158,7 +157,7 @@ static bool call(models *it, int which, double *seconds)
     return true;
 }
 
-/* The norm of the difference from what is expected, over that of what is expected. */
+/* The norm of the difference from the expected output, relative to the norm of that. */
 static double error_of(const models *it, int which)
 {
     const double *made = lab_box_output(it->box[which]);
@@ -171,8 +170,8 @@ static double error_of(const models *it, int which)
     return all > 0 ? sqrt(sum / all) : sqrt(sum);
 }
 
-/* Does the task's own model make the same of the same inputs again? One that drops out or samples
- * does not, and nothing can be compared with it. */
+/* True if the task's model reproduces its output. With dropout or sampling it does not, and cannot
+ * serve as a reference. */
 static bool is_steady(models *it)
 {
     double unused;
@@ -194,15 +193,15 @@ static bool is_steady(models *it)
                   error);
 }
 
-/* The number of a call of the solution, from 1 on. */
+/* The number of a call of the solution, from 1. */
 static int call_number(size_t kind, int round)
 {
     return round / ROUNDS * (int)(KINDS * ROUNDS) + (int)kind * ROUNDS + round % ROUNDS + 1;
 }
 
-/* Compares the output of the solution with what the task's own model makes of the same inputs.
- * False if that decides: one that was right on the first values of a kind and is wrong on others of
- * the same kind keeps something. */
+/* Compares the output of the solution with that of the task's model for the same inputs. Returns
+ * false if that is decisive: a solution that was right on the first values of a kind, but is wrong
+ * on others of the same kind, keeps state. */
 static bool compare(models *it, size_t kind, int round)
 {
     double unused, seconds = 0;
@@ -233,7 +232,7 @@ static bool compare(models *it, size_t kind, int round)
     return rounds;
 }
 
-/* Calls with new values, from the number @first of each kind on. */
+/* Makes calls with new values, from number @first of each kind. */
 static bool call_all(models *it, int first)
 {
     double seconds = 0;
@@ -249,7 +248,7 @@ static bool call_all(models *it, int first)
     return true;
 }
 
-/* Judges by the times. False if a process failed. */
+/* Judges by the times. Returns false if a process failed. */
 static bool judge_times(models *it)
 {
     lab_judgement *j = it->judgement;
@@ -265,8 +264,8 @@ static bool judge_times(models *it)
     return true;
 }
 
-/* Values, and then times. Times that look as if only seen tensors were fast are taken again, with
- * other values: a busy machine does that. */
+/* Judges values, and then times. If only seen tensors appear fast, which a busy machine can cause,
+ * times are taken again with other values. */
 static void judge_all(models *it)
 {
     draw(it, 0, 0);

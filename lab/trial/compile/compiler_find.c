@@ -1,7 +1,7 @@
 /*
- * compiler_find.c - which C compiler, and what of this machine it may read
+ * compiler_find.c - finds a C compiler, and the files that it may read
  *
- * It can show the content of files in its messages, which go to the author of the source.
+ * Its messages may quote files, and are shown to the author of the source.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "lab/trial/compile/compile.h"
 #include "lab/trial/compile/compiler.h"
 
-/* Where compilers and what they read are, in distributions that are out of the ordinary too. */
+/* Folders of compilers and their files, including those of unusual distributions. */
 static const char *const system_paths[] = { "/usr",       "/bin",      "/lib",
                                             "/lib32",     "/lib64",    "/etc/ld.so.cache",
                                             "/nix/store", "/gnu/store" };
 #define SYSTEM_PATHS (sizeof system_paths / sizeof *system_paths)
 
-/* The folders that a compiler installed elsewhere has beside that of its programs, and the signs of
- * such an installation. */
+/* Sibling folders in the prefix of a compiler installed elsewhere, and signs of such an
+ * installation. */
 static const char *const parts[] = { "bin", "include", "lib", "lib32", "lib64", "libexec" };
 static const char *const marks[] = { "lib/gcc", "lib64/gcc", "libexec/gcc", "lib/clang",
                                      "lib64/clang" };
@@ -33,7 +33,7 @@ static bool is_systems(const char *path)
     return false;
 }
 
-/* Is it machine code, and no script? */
+/* True if the file is an ELF binary, not a script. */
 static bool is_binary(const char *path)
 {
     char start[4] = "";
@@ -53,7 +53,7 @@ static bool may_run(const char *path)
            (is_systems(real) || is_binary(real));
 }
 
-/* Is there a program @name in the folder that @folder begins with, up to a colon? */
+/* True if there is a program @name in the folder at @folder, which ends at a colon. */
 static bool is_program(const char *folder, const char *name, char path[PATH_MAX])
 {
     int length = snprintf(path, PATH_MAX, "%.*s/%s", (int)strcspn(folder, ":"), folder, name);
@@ -89,7 +89,7 @@ bool lab_compiler_find(char path[PATH_MAX])
     return false;
 }
 
-/* Cuts the last @count parts off @path. */
+/* Removes the last @count components of @path. */
 static void go_up(char *path, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -99,7 +99,7 @@ static void go_up(char *path, int count)
     }
 }
 
-/* Is a compiler installed in @prefix? */
+/* True if a compiler is installed in @prefix. */
 static bool is_installation(const char *prefix)
 {
     char path[PATH_MAX];

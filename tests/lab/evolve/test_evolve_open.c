@@ -210,8 +210,8 @@ static void test_no_time(void **state)
     assert_true(s.count > 0);
     assert_true(s.until_ns == s.run.start_ns + (int64_t)(SECONDS * 1e9));
     assert_true(lab_evolve_is_open(&s.run));
-    assert_non_null(strstr(s.said, "the 3 s were over, and there was no time for: the gates of the "
-                                   "champion"));
+    assert_non_null(
+        strstr(s.said, "after 3 s there was no time left for: the gates of the champion"));
     assert_non_null(strstr(s.said, "a comparison with heed's plan"));
     close_scene(&s, LAB_RECORD_BROKEN);
 }

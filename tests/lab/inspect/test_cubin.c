@@ -187,7 +187,7 @@ static void test_other_files_are_refused(void **state)
     assert_refused("empty", HEED_ERR_CORRUPT, "not an ELF file");
     assert_refused("other_machine", HEED_ERR_UNSUPPORTED, "machine 62");
     assert_refused("cut", HEED_ERR_CORRUPT, "outside the file");
-    assert_refused("far_table", HEED_ERR_CORRUPT, "table of sections lies outside the file");
+    assert_refused("far_table", HEED_ERR_CORRUPT, "table of sections is outside the file");
 }
 
 /* With any byte changed, nothing outside the file is read: the copy has exactly its size, so that

@@ -214,7 +214,7 @@ static void test_the_gravest_comes_first(void **state)
     assert_int_equal(lab_code_judge(&facts, found), 4);
     assert_string_equal(found[0].name, "block-too-big");
     assert_string_equal(found[1].name, "spills");
-    assert_non_null(strstr(found[1].fact, "8 bytes a thread stored"));
+    assert_non_null(strstr(found[1].fact, "8 bytes a thread spilled"));
     assert_true(found[1].figure == 12);
     assert_string_equal(found[2].name, "smem-over-48k");
     assert_true(found[2].limit == 49152);

@@ -322,7 +322,7 @@ static void test_what_is_no_disassembly(void **state)
     assert_refused(two, "on", "on: the disassembly does not have it");
     assert_refused(two, "three", "three: ");
     assert_refused(".text.k:\n /*0010*/ NOP ;\n /*0010*/ EXIT ;\n", "k",
-                   "goes back at address 0x10");
+                   "is out of order at address 0x10");
 }
 
 /* With any change or truncation, nothing outside the text is read, and reading ends. */

@@ -178,7 +178,7 @@ static void test_bad_files(void **state)
         { "knob x\n", ":1: no values for knob \"x\"" },
         { "knob x 1 y\n", ":1: not an integer: \"y\"" },
         { "knob x 1 1\n", ":1: a value for the second time: \"1\"" },
-        { "knob x 1 as queen\n", "not what a knob can be for" },
+        { "knob x 1 as queen\n", "not a role of a knob" },
         { "knob x 1 as rows 2\n", "nothing may follow" },
         { "knob 3 1\n", "not a name" },
         { "knob x 1\nknob x 2\n", ":2: there is a knob of that name: \"x\"" },
