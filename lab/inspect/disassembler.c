@@ -3,13 +3,12 @@
  */
 #include "inspect/disassembler.h"
 
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "base/path.h"
 
 /* How the folder of a place begins. */
 typedef enum root_kind {
@@ -58,23 +57,9 @@ static const struct {
 /* cuobjdump asks nvdisasm for the code: it comes second. */
 static const char *const programs[] = { "nvdisasm", "cuobjdump" };
 
-static bool is_program(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
-}
-
 static bool find_in_path(const char *name, char *path, size_t size)
 {
-    const char *folder = getenv("PATH");
-    while (folder && *folder) {
-        size_t length = strcspn(folder, ":");
-        int needed = snprintf(path, size, "%.*s/%s", (int)length, folder, name);
-        if (length > 0 && needed > 0 && (size_t)needed < size && is_program(path))
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
+    return lab_path_find(getenv("PATH"), name, lab_path_is_program, path, size);
 }
 
 static bool cut_last(char *path)
@@ -122,17 +107,8 @@ static bool join(const char *root, const char *pattern, const char *name, char t
 static bool find_in_place(size_t place, const char *name, char *path, size_t size)
 {
     char root[PATH_MAX], pattern[PATH_MAX];
-    glob_t files;
-    bool found = false;
-    if (!find_root(places[place].kind, places[place].variable, root) ||
-        !join(root, places[place].pattern, name, pattern) || glob(pattern, 0, NULL, &files) != 0)
-        return false;
-    for (size_t i = files.gl_pathc; i > 0 && !found; i--) {
-        snprintf(path, size, "%s", files.gl_pathv[i - 1]);
-        found = is_program(path);
-    }
-    globfree(&files);
-    return found;
+    return find_root(places[place].kind, places[place].variable, root) &&
+           join(root, places[place].pattern, name, pattern) && lab_path_match(pattern, path, size);
 }
 
 static bool is_object_tool(const char *path)
@@ -161,7 +137,7 @@ heed_status lab_disassembler_find(lab_disassembler *tool, lab_error *error)
     if (wish && *wish) {
         snprintf(tool->path, sizeof tool->path, "%s", wish);
         tool->object_tool = is_object_tool(wish);
-        return is_program(wish)
+        return lab_path_is_program(wish)
                    ? HEED_OK
                    : lab_fail(error, HEED_ERR_DEVICE,
                               "HEED_NVDISASM=%s is not a program; correct or unset it", wish);
