@@ -56,6 +56,9 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
 /* heed_cuda_divide_by() returns what divides numbers below 2^31 by @value, 1 or more. */
 heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 
+/* heed_cuda_strides_of() returns strides as kernels take them. */
+heed_cuda_strides heed_cuda_strides_of(const heed_strides *strides);
+
 /* heed_cuda_unequal() returns how many times as long blocks take, of which each multiprocessor has
  * @rounds, where the lengths of batch elements differ. */
 double heed_cuda_unequal(const heed_problem *problem, double rounds);
