@@ -31,6 +31,9 @@ double lab_axis_at(const lab_axis *axis, double value);
 /* lab_axis_number() writes a tick's number as short as it can be told from its neighbours. */
 const char *lab_axis_number(double value, char text[32]);
 
+/* lab_axis_text() writes a note in the face of the figures. */
+void lab_axis_text(FILE *stream, double x, double y, const char *anchor, const char *text);
+
 /* lab_axis_label() writes a label that ends at, or begins at, @x, in the face whose letters are all
  * as wide; lab_axis_label_width() returns the pixels that the widest of them takes. */
 void lab_axis_label(FILE *stream, double x, double y, const char *anchor, const char *text);

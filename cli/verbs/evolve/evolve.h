@@ -21,8 +21,10 @@ typedef struct evolve_run {
  * returns @code, or what went wrong. */
 cli_exit evolve_end(const evolve_run *run, cli_exit code, const char *note);
 
-/* evolve_report.c: the answer. */
+/* evolve_report.c: the answer. evolve_planned_score() returns the mean logarithm of the seconds of
+ * what heed plans; NAN where one was not timed. */
 cli_exit evolve_report(const evolve_run *run);
+double evolve_planned_score(const lab_sweep *sweep);
 
 /* evolve_sources.c: evolve_sources_check() makes sure that --source and --proposer can be used,
  * before anything that takes time; the error has been printed. evolve_sources() does the whole run,
