@@ -37,8 +37,12 @@ lab_arena *lab_trial_arena(lab_trial *trial, int index);
 /* lab_trial_fail() explains @line, the last words of the process. Returns false. */
 bool lab_trial_fail(lab_trial *trial, const char *line, lab_trial_outcome *outcome);
 
-/* lab_trial_demand() asks for a request that computes nothing, whose answer must begin with @wanted
- * and is written to @line. Such a request may take little time of the CPU. */
+/* lab_trial_await() asks for a request that may take @limit seconds, and whose answer must begin
+ * with
+ * @wanted and is written to @line. lab_trial_demand() asks for one that computes nothing, and may
+ * take little time of the CPU. */
+bool lab_trial_await(lab_trial *trial, const char *request, double limit, const char *wanted,
+                     char line[LAB_WIRE_LINE], lab_trial_outcome *outcome);
 bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
                       char line[LAB_WIRE_LINE], lab_trial_outcome *outcome);
 

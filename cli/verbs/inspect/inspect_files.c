@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ends.h"
 #include "base/file.h"
 #include "cli/verbs/board/board.h"
 #include "inspect.h"
@@ -19,12 +20,6 @@
 #define MACROS_MAX 64
 #define MACRO_SIZE 512
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* A word of a spec has neither a dot nor the name of a file. */
 static bool is_there(const char *path)
 {
@@ -35,7 +30,7 @@ static bool is_there(const char *path)
 
 bool inspect_is_file(const char *operand)
 {
-    return ends_with(operand, ".cu") || ends_with(operand, ".cubin") || is_there(operand);
+    return lab_ends_with(operand, ".cu") || lab_ends_with(operand, ".cubin") || is_there(operand);
 }
 
 /* Is @text NAME or NAME=VALUE, as -D of a compiler takes it? All that stays on its line is a value.
@@ -228,7 +223,8 @@ static cli_exit compile_all(inspect_job *job, const char *path, const char *text
 /* A pipe has no ending: a cubin begins as every ELF file does. */
 static bool is_source(const char *path, const char *data)
 {
-    return ends_with(path, ".cu") || (lab_file_is_stream(path) && strncmp(data, "\177ELF", 4) != 0);
+    return lab_ends_with(path, ".cu") ||
+           (lab_file_is_stream(path) && strncmp(data, "\177ELF", 4) != 0);
 }
 
 static cli_exit inspect_file(inspect_job *job, const char *path)
