@@ -38,9 +38,8 @@ typedef struct lab_process_command {
  * be given to lab_process_reap(). Returns an errno value; on failure there is no process. */
 int lab_process_start(lab_process *process, const lab_process_command *command);
 
-/* lab_process_has_ended() says whether the child @pid has; it is left to be waited for.
- * lab_process_await() gives it until @deadline (heed_clock_ns()) to end; true if it has. */
-bool lab_process_has_ended(pid_t pid);
+/* lab_process_await() gives the child @pid until @deadline (heed_clock_ns()) to end; true if it
+ * has. It is left to be waited for. */
 bool lab_process_await(pid_t pid, int64_t deadline);
 
 /* lab_process_reap() kills what is left of the group of the child @pid, and returns the child's

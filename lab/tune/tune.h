@@ -158,12 +158,9 @@ heed_status lab_tune_challenge(lab_tune *tune);
  * has no proof, is no winner any more. */
 heed_status lab_tune_prove(lab_tune *tune, bool winners);
 
-/* record.c: lab_tune_trial() begins a trial of @kernel, which gets that @name. lab_tune_add_round()
- * adds a round of a contest, lab_tune_add_row() times beside the rivals, which began at @started,
- * with *@id 0 if there are none. lab_tune_add_broken() adds what became of a kernel that could not
- * be timed. */
-lab_record_trial lab_tune_trial(const lab_tune *tune, const lab_tune_shape *shape,
-                                const char *kernel, int attempt, lab_session_name *name);
+/* record.c: lab_tune_add_round() adds a round of a contest, lab_tune_add_row() times beside the
+ * rivals, which began at @started, with *@id 0 if there are none. lab_tune_add_broken() adds what
+ * became of a kernel that could not be timed. */
 heed_status lab_tune_add_round(lab_tune *tune, const lab_tune_shape *shape,
                                const lab_tune_contest *contest, int round, int attempt,
                                int64_t *id);

@@ -31,13 +31,6 @@ bool roofline_known(lab_ceilings *ceilings, heed_context *context);
 /* roofline_age() returns the seconds since they were measured, 0 at least. */
 double roofline_age(const lab_ceilings *ceilings);
 
-/* -------------------------------------------------------------------------- */
-/* roofline.c: a GPU that is not present here                                 */
-/* -------------------------------------------------------------------------- */
-
-/* roofline_machine_find() finds the device @name of machines.def, or prints which there are. */
-cli_exit roofline_machine_find(heed_gpu *gpu, const char *name);
-
 /* The cost model's expectation for a problem. */
 typedef struct roofline_prediction {
     char kernel[HEED_NAME_SIZE]; /* kernel and config; "" if none can do it */
