@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ends.h"
 #include "base/file.h"
 #include "cli.h"
 #include "search/declare.h"
@@ -15,21 +16,15 @@
 #define LINE_MAX_BYTES 300
 #define LAUNCH_MARK "heed:launch" /* contained in every CUDA source */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), least = strlen(end);
-    return length >= least && strcmp(text + length - least, end) == 0;
-}
-
 bool cli_source_is_named(const char *path)
 {
-    return ends_with(path, ".cu") || ends_with(path, ".c") || lab_file_is_stream(path);
+    return lab_ends_with(path, ".cu") || lab_ends_with(path, ".c") || lab_file_is_stream(path);
 }
 
 lab_language cli_source_language(const char *path, const char *text)
 {
     bool cuda = lab_file_is_stream(path) ? strstr(text, LAUNCH_MARK) != NULL
-                                         : ends_with(path, ".cu");
+                                         : lab_ends_with(path, ".cu");
     return cuda ? LAB_LANGUAGE_CUDA : LAB_LANGUAGE_C;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "lab/base/ends.h"
 #include "store.h"
 
 /* Finds the number of the row with @key, a hash or another unique text. */
@@ -54,17 +55,11 @@ static heed_status add_device(lab_record *record, const lab_record_device *devic
     return status;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = text ? strlen(text) : 0, size = strlen(end);
-    return length >= size && strcmp(text + length - size, end) == 0;
-}
-
 static heed_status add_environment(lab_record *record, const lab_record_environment *e,
                                    int64_t device, int64_t *id, lab_error *error)
 {
     static const char mark[] = "-dirty";
-    const bool dirty = ends_with(e->commit, mark);
+    const bool dirty = e->commit && lab_ends_with(e->commit, mark);
     char commit[64] = "", hash[LAB_RECORD_HASH_SIZE];
     if (e->commit)
         strncat(commit, e->commit, dirty ? strlen(e->commit) - strlen(mark) : sizeof commit - 1);

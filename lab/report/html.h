@@ -32,7 +32,6 @@ typedef struct lab_page {
     lab_page_form form;
     bool failed; /* memory ran out */
     bool listing;
-    int headings;
 } lab_page;
 
 /* lab_page_begin() starts a document with @title, its first heading. lab_page_end() finishes it;

@@ -114,6 +114,13 @@ static size_t count_characters(const char *text, size_t most, size_t *bytes)
     return count;
 }
 
+void lab_axis_text(FILE *stream, double x, double y, const char *anchor, const char *text)
+{
+    fprintf(stream, "<text class=\"f\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    lab_html_text(stream, text);
+    fputs("</text>\n", stream);
+}
+
 void lab_axis_label(FILE *stream, double x, double y, const char *anchor, const char *text)
 {
     char shown[4 * LAB_AXIS_LABEL + 1];

@@ -32,6 +32,9 @@ double lab_axis_at(const lab_axis *axis, double value);
  * neighbours. */
 const char *lab_axis_number(double value, char text[32]);
 
+/* lab_axis_text() writes a note in a monospace font. */
+void lab_axis_text(FILE *stream, double x, double y, const char *anchor, const char *text);
+
 /* lab_axis_label() writes a label that ends or begins at @x, in a monospace font;
  * lab_axis_label_width() returns the width in pixels of the widest one. */
 void lab_axis_label(FILE *stream, double x, double y, const char *anchor, const char *text);

@@ -85,14 +85,14 @@ lab_move lab_move_at(const lab_space *space, int number)
     return (lab_move){ .knob = number / 2, .up = number % 2 };
 }
 
-int lab_move_number(const lab_space *space, const lab_move *move)
+static int move_number(const lab_space *space, const lab_move *move)
 {
     return move->knob < 0 ? 2 * space->knob_count + move->region : 2 * move->knob + move->up;
 }
 
 void lab_guide_learn(lab_guide *guide, const lab_space *space, const lab_move *move, lab_gain gain)
 {
-    guide->seen[lab_move_number(space, move)][gain]++;
+    guide->seen[move_number(space, move)][gain]++;
 }
 
 int lab_guide_weigh(const lab_guide *guide, const lab_space *space, const lab_point *point,

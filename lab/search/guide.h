@@ -47,7 +47,6 @@ typedef struct lab_move {
 /* Moves are numbered: 2 * knob + up, and after all knobs the regions. */
 #define LAB_MOVES (2 * LAB_SPACE_KNOBS + LAB_GUIDE_REGIONS)
 lab_move lab_move_at(const lab_space *space, int number);
-int lab_move_number(const lab_space *space, const lab_move *move);
 
 /* The outcome of a move. */
 typedef enum lab_gain {

@@ -44,6 +44,14 @@ const char *lab_state_name(lab_state found)
     return found < LAB_STATES ? states[found] : "unknown";
 }
 
+int lab_try_order(const void *a, const void *b)
+{
+    const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
+    if (one->score != other->score)
+        return one->score < other->score ? -1 : 1;
+    return one->index < other->index ? -1 : one->index > other->index;
+}
+
 lab_state lab_state_of(const char *name)
 {
     int i = 0;
@@ -66,7 +74,7 @@ const lab_strategy *lab_strategy_at(size_t index)
     return index < sizeof strategies / sizeof *strategies ? &strategies[index] : NULL;
 }
 
-const lab_strategy *lab_strategy_find(const char *name)
+static const lab_strategy *find_strategy(const char *name)
 {
     for (size_t i = 0; lab_strategy_at(i); i++)
         if (strcmp(strategies[i].name, name) == 0)
@@ -276,7 +284,7 @@ heed_status lab_search_try(lab_search *search, int64_t index, int shapes, int ef
 static heed_status check_options(const lab_space *space, const lab_evaluator *evaluator,
                                  const lab_search_options *options, lab_error *error)
 {
-    if (!lab_strategy_find(options->strategy))
+    if (!find_strategy(options->strategy))
         return lab_fail(error, HEED_ERR_INVALID, "there is no strategy '%s'", options->strategy);
     if (evaluator->shapes < 1 || evaluator->shapes > LAB_SEARCH_SHAPES)
         return lab_fail(error, HEED_ERR_INVALID, "%d shapes to search on; 1 to %d are possible",
@@ -374,7 +382,7 @@ static heed_status run(lab_search *search, lab_error *error)
     search->end_ns = options->budget_ns > 0 ? heed_clock_ns() + options->budget_ns : 0;
     heed_status status = search->open ? HEED_OK : begin_search(search);
     if (status == HEED_OK)
-        status = lab_strategy_find(search->options.strategy)->run(search);
+        status = find_strategy(search->options.strategy)->run(search);
     if (status == HEED_OK)
         status = play_finals(search);
     if (status != HEED_OK) /* in the middle of an evaluation */

@@ -92,6 +92,10 @@ typedef struct lab_try {
     size_t trial; /* number of points launched so far, including this one; 0: it was pruned */
 } lab_try;
 
+/* lab_try_order() is for qsort() of pointers to tries: the lower score first, then the point that
+ * is first in its space. */
+int lab_try_order(const void *a, const void *b);
+
 typedef struct lab_evolution lab_evolution; /* evolution.h */
 
 /* Zero in a field means its default. */
@@ -164,7 +168,6 @@ typedef struct lab_strategy {
     heed_status (*run)(lab_search *search);
 } lab_strategy;
 const lab_strategy *lab_strategy_at(size_t index);
-const lab_strategy *lab_strategy_find(const char *name);
 
 /* ---- For strategies ------------------------------------------------------------------------ */
 

@@ -103,14 +103,6 @@ static int64_t first_points(const learner *self)
 
 /* ---- Expected improvement ---- */
 
-static int by_score(const void *a, const void *b)
-{
-    const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
-    if (one->score != other->score)
-        return one->score < other->score ? -1 : 1;
-    return one->index < other->index ? -1 : one->index > other->index;
-}
-
 /* Fits the surrogate to the points that ran, or the fastest of them if too many. *@best becomes the
  * best score. Returns the number of samples. */
 static size_t learn(learner *self, const lab_try **ran, double *best)
@@ -124,7 +116,7 @@ static size_t learn(learner *self, const lab_try **ran, double *best)
         if (isfinite(one->score))
             ran[count++] = one;
     }
-    qsort(ran, count, sizeof *ran, by_score);
+    qsort(ran, count, sizeof *ran, lab_try_order);
     *best = count > 0 ? ran[0]->score : 0;
     size_t used = count < most ? count : most;
     for (size_t i = 0; i < used; i++) {

@@ -174,6 +174,18 @@ static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
                     it->how->gpu->name, it->solution->spec);
 }
 
+/* The same with its source, which the solution carries. */
+static heed_status take_kernel(const parts *it, heed_cuda_facts *facts, char **source)
+{
+    heed_status status = find_kernel(it, facts);
+    *source = status == HEED_OK
+                  ? lab_launch_source(facts, &it->problem, it->how->gpu, &status, it->error)
+                  : NULL;
+    if (*source)
+        snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts->name);
+    return status;
+}
+
 static void name_flags(const heed_cuda_facts *facts, const heed_gpu *gpu, char flags[FLAGS_SIZE])
 {
     const char *suffix = facts->launch.mapped ? "a" : "";
@@ -198,13 +210,10 @@ static heed_status put_kernel(FILE *out, const parts *it)
 {
     heed_cuda_facts facts;
     char flags[FLAGS_SIZE], scale[32], usual[32], module[64];
-    heed_status status = find_kernel(it, &facts);
-    char *source = status == HEED_OK
-                       ? lab_launch_source(&facts, &it->problem, it->how->gpu, &status, it->error)
-                       : NULL;
-    if (!source)
+    char *source;
+    heed_status status = take_kernel(it, &facts, &source);
+    if (status != HEED_OK)
         return status;
-    snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts.name);
     snprintf(scale, sizeof scale, "%.9g", (double)it->problem.scale);
     snprintf(usual, sizeof usual, "%.9g", 1 / sqrt((double)it->problem.dim_qk));
     snprintf(module, sizeof module, "heed_%d_%d_%s", it->task->level, it->task->number,
@@ -235,13 +244,10 @@ static heed_status put_cu(FILE *out, const parts *it)
     static const char *const torch_kinds[] = { "kFloat32", "kHalf", "kBFloat16" };
     heed_cuda_facts facts;
     char arch[16];
-    heed_status status = find_kernel(it, &facts);
-    char *source = status == HEED_OK
-                       ? lab_launch_source(&facts, &it->problem, it->how->gpu, &status, it->error)
-                       : NULL;
-    if (!source)
+    char *source;
+    heed_status status = take_kernel(it, &facts, &source);
+    if (status != HEED_OK)
         return status;
-    snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts.name);
     snprintf(arch, sizeof arch, "%d.%d%s", it->how->gpu->arch / 10, it->how->gpu->arch % 10,
              facts.launch.mapped ? "a" : "");
     const lab_place places[] = {

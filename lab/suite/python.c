@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lab/base/beside.h"
+#include "lab/base/path.h"
 #include "lab/trial/process.h"
 #include "lab/trial/share.h"
 #include "measure.h"
@@ -27,42 +28,24 @@
 /* ---- Finding Python ---- */
 
 /* True if the file is an ELF binary. A script would be run by another interpreter. */
-static bool is_binary(const char *path)
+static bool may_run(const char *path)
 {
-    char start[4] = "";
-    FILE *file = fopen(path, "re");
-    bool binary = file && fread(start, 1, 4, file) == 4 && memcmp(start, "\177ELF", 4) == 0;
-    if (file)
-        fclose(file);
-    return binary;
-}
-
-static bool take(const char *path, lab_python *python)
-{
-    return access(path, X_OK) == 0 && is_binary(path) && realpath(path, python->program) &&
-           snprintf(python->asked, PATH_MAX, "%s", path) < PATH_MAX;
-}
-
-static bool find_in_path(const char *name, lab_python *python)
-{
-    char path[PATH_MAX];
-    for (const char *folder = getenv("PATH"); folder && *folder;) {
-        size_t length = strcspn(folder, ":");
-        if (snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, name) < (int)sizeof path &&
-            take(path, python))
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
+    return lab_path_is_program(path) && lab_path_is_binary(path);
 }
 
 static heed_status find_program(lab_python *python, lab_error *error)
 {
     const char *asked = getenv("HEED_PYTHON");
     const char *name = asked && *asked ? asked : "python3";
-    bool found = strchr(name, '/') ? take(name, python) : find_in_path(name, python);
-    if (!found && !(asked && *asked))
-        found = take("/usr/bin/python3", python);
+    char *path = python->asked;
+    bool found = strchr(name, '/')
+                     ? snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && may_run(path)
+                     : lab_path_find(getenv("PATH"), name, may_run, path, PATH_MAX);
+    if (!found && !(asked && *asked)) {
+        snprintf(path, PATH_MAX, "/usr/bin/python3");
+        found = may_run(path);
+    }
+    found = found && realpath(path, python->program);
     if (!found)
         return lab_fail(error, HEED_ERR_SYSTEM,
                         "%s is not a Python interpreter that can run in a sandbox; "

@@ -197,7 +197,8 @@ int lab_process_start(lab_process *process, const lab_process_command *command)
     return error;
 }
 
-bool lab_process_has_ended(pid_t pid)
+/* It is left to be waited for. */
+static bool has_ended(pid_t pid)
 {
     siginfo_t info = { .si_pid = 0 };
 
@@ -208,7 +209,7 @@ bool lab_process_await(pid_t pid, int64_t deadline)
 {
     const struct timespec nap = { .tv_nsec = 1000000 };
 
-    while (!lab_process_has_ended(pid)) {
+    while (!has_ended(pid)) {
         if (heed_clock_ns() >= deadline)
             return false;
         nanosleep(&nap, NULL);

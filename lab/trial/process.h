@@ -38,10 +38,8 @@ typedef struct lab_process_command {
  * to lab_process_reap(). Returns an errno value; on failure there is no process. */
 int lab_process_start(lab_process *process, const lab_process_command *command);
 
-/* lab_process_has_ended() returns true if the child @pid has ended; it must still be reaped.
- * lab_process_await() waits for its end until @deadline (heed_clock_ns()); returns true if it has
- * ended. */
-bool lab_process_has_ended(pid_t pid);
+/* lab_process_await() waits until @deadline (heed_clock_ns()) for the child @pid to end; returns
+ * true if it has ended. It must still be reaped. */
 bool lab_process_await(pid_t pid, int64_t deadline);
 
 /* lab_process_reap() kills the process group of the child @pid, and returns the child's wait

@@ -122,20 +122,25 @@ static bool refuse_idler(lab_trial *trial, const char *request, lab_trial_outcom
                                  seconds, request, IDLE_SECONDS);
 }
 
+bool lab_trial_await(lab_trial *trial, const char *request, double limit, const char *wanted,
+                     char line[LAB_WIRE_LINE], lab_trial_outcome *outcome)
+{
+    if (!lab_host_ask(&trial->host, request, limit, line, outcome)) {
+        if (outcome->verdict == LAB_TRIAL_HUNG)
+            lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG, "was not done after %.3g s", limit);
+        return false;
+    }
+    return strncmp(line, wanted, strlen(wanted)) == 0 || lab_trial_fail(trial, line, outcome);
+}
+
 bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
                       char line[LAB_WIRE_LINE], lab_trial_outcome *outcome)
 {
     bool device = trial->language == LAB_LANGUAGE_CUDA;
     double limit = device ? DEVICE_SECONDS : trial->limits.run_seconds;
 
-    if (!lab_host_ask(&trial->host, request, limit, line, outcome)) {
-        if (outcome->verdict == LAB_TRIAL_HUNG)
-            lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG, "was not done after %.3g s", limit);
-        return false;
-    }
-    if (strncmp(line, wanted, strlen(wanted)) != 0)
-        return lab_trial_fail(trial, line, outcome);
-    return refuse_idler(trial, request, outcome);
+    return lab_trial_await(trial, request, limit, wanted, line, outcome) &&
+           refuse_idler(trial, request, outcome);
 }
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -37,8 +37,11 @@ lab_arena *lab_trial_arena(lab_trial *trial, int index);
 /* lab_trial_fail() explains @line, the last output of the process. Returns false. */
 bool lab_trial_fail(lab_trial *trial, const char *line, lab_trial_outcome *outcome);
 
-/* lab_trial_demand() sends a request that does not compute, whose reply must begin with @wanted and
- * is written to @line. Such a request may use only little CPU time. */
+/* lab_trial_await() sends a request that may take @limit seconds, whose reply must begin with
+ * @wanted and is written to @line. lab_trial_demand() sends one that does not compute and may use
+ * only little CPU time. */
+bool lab_trial_await(lab_trial *trial, const char *request, double limit, const char *wanted,
+                     char line[LAB_WIRE_LINE], lab_trial_outcome *outcome);
 bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
                       char line[LAB_WIRE_LINE], lab_trial_outcome *outcome);
 

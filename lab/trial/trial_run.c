@@ -78,13 +78,8 @@ bool lab_trial_compute(lab_trial *trial, double seconds, lab_trial_outcome *outc
     char line[LAB_WIRE_LINE];
     double limit = seconds > 0 ? seconds : trial->limits.run_seconds;
 
-    if (!lab_host_ask(&trial->host, "run", limit, line, outcome)) {
-        if (outcome->verdict == LAB_TRIAL_HUNG)
-            lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG, "was not done after %.3g s", limit);
+    if (!lab_trial_await(trial, "run", limit, "done ", line, outcome))
         return false;
-    }
-    if (strncmp(line, "done ", 5) != 0)
-        return lab_trial_fail(trial, line, outcome);
     take_time(trial, line, outcome);
     return true;
 }

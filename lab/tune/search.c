@@ -209,12 +209,6 @@ static heed_status sweep_space(job *it, int64_t until_ns, int64_t trials)
 
 /* ---- Evolution ---- */
 
-static int by_score(const void *a, const void *b)
-{
-    const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
-    return one->score < other->score ? -1 : one->score > other->score;
-}
-
 /* Starts evolution from the best points of the sweep. */
 static heed_status begin_evolution(lab_sweep_evolution *it)
 {
@@ -227,7 +221,7 @@ static heed_status begin_evolution(lab_sweep_evolution *it)
     for (size_t i = 0; i < result.count; i++)
         if (isfinite(result.tries[i].score))
             tries[timed++] = &result.tries[i];
-    qsort(tries, timed, sizeof *tries, by_score);
+    qsort(tries, timed, sizeof *tries, lab_try_order);
     for (; count < STARTS && count < timed; count++)
         starts[count] = tries[count]->index;
     free(tries);

@@ -159,12 +159,9 @@ heed_status lab_tune_challenge(lab_tune *tune);
  * proven loses its win. */
 heed_status lab_tune_prove(lab_tune *tune, bool winners);
 
-/* record.c: lab_tune_trial() begins a trial of @kernel, whose name it writes to @name.
- * lab_tune_add_round() adds a round of a contest, lab_tune_add_row() the times of a match with the
- * rivals that began at @started, with *@id 0 if there are none. lab_tune_add_broken() records the
- * failure of a kernel that could not be timed. */
-lab_record_trial lab_tune_trial(const lab_tune *tune, const lab_tune_shape *shape,
-                                const char *kernel, int attempt, lab_session_name *name);
+/* record.c: lab_tune_add_round() adds a round of a contest, lab_tune_add_row() the times of a match
+ * with the rivals that began at @started, with *@id 0 if there are none. lab_tune_add_broken()
+ * records the failure of a kernel that could not be timed. */
 heed_status lab_tune_add_round(lab_tune *tune, const lab_tune_shape *shape,
                                const lab_tune_contest *contest, int round, int attempt,
                                int64_t *id);

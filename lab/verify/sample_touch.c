@@ -90,14 +90,6 @@ static void widen(lab_sample *sample, int64_t i, double weight, double size, dou
     sample->expect->lse_budget[i] += 6 * moved;
 }
 
-static double norm(const double *a, int64_t dim)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < dim; c++)
-        sum += a[c] * a[c];
-    return sqrt(sum);
-}
-
 /* Updates the row for changed logits: @moved has the change of each logit. */
 static void renew_row(lab_sample *sample, int64_t i, const change *it,
                       double (*moved)(const lab_sample *, int64_t, int64_t, const change *))
@@ -123,12 +115,12 @@ static void renew_row(lab_sample *sample, int64_t i, const change *it,
         load(sample, LAB_V, vector_of(sample, LAB_V, i, j), values);
         for (int64_t c = 0; c < dim; c++)
             o[c] += weight * values[c];
-        heaviest = fmax(heaviest, sqrt(weight) * norm(values, dim));
+        heaviest = fmax(heaviest, sqrt(weight) * lab_row_norm(values, dim));
     }
     for (int64_t c = 0; c < dim; c++)
         o[c] /= sum;
     sample->expect->lse[i] = sample->base->lse[i] + high + log(sum);
-    widen(sample, i, 1, norm(o, dim) + heaviest / sqrt(sum), sample->expect->lse[i]);
+    widen(sample, i, 1, lab_row_norm(o, dim) + heaviest / sqrt(sum), sample->expect->lse[i]);
 }
 
 static double moved_by_query(const lab_sample *sample, int64_t i, int64_t j, const change *it)
@@ -169,7 +161,8 @@ static void move_key(lab_sample *sample, const change *it, int64_t i)
     for (int64_t c = 0; c < dim; c++)
         o[c] = (o[c] - weight * values[c]) / sum + share * values[c];
     sample->expect->lse[i] += log(sum);
-    widen(sample, i, 1, norm(o, dim) + sqrt(share) * norm(values, dim), sample->expect->lse[i]);
+    widen(sample, i, 1, lab_row_norm(o, dim) + sqrt(share) * lab_row_norm(values, dim),
+          sample->expect->lse[i]);
 }
 
 static void move_value(lab_sample *sample, const change *it, int64_t i)
@@ -180,7 +173,7 @@ static void move_value(lab_sample *sample, const change *it, int64_t i)
     load(sample, LAB_V, it->vector, values);
     values[it->column] += it->step;
     sample->expect->o[i * sample->base->dim + it->column] += weight * it->step;
-    widen(sample, i, weight, norm(values, sample->base->dim), 0);
+    widen(sample, i, weight, lab_row_norm(values, sample->base->dim), 0);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -275,7 +268,7 @@ static bool is_visible(const lab_sample *sample, int64_t i)
     double difference[HEED_DIM_MAX];
     for (int64_t c = 0; c < now->dim; c++)
         difference[c] = now->o[i * now->dim + c] - before->o[i * now->dim + c];
-    return norm(difference, now->dim) > 4 * (now->o_budget[i] + before->o_budget[i]);
+    return lab_row_norm(difference, now->dim) > 4 * (now->o_budget[i] + before->o_budget[i]);
 }
 
 /* Touches a kind of element for row @i, and updates all affected rows. */

@@ -5,13 +5,8 @@
  */
 #include "../append.h"
 
-#include <stdatomic.h>
-
 #include "../problem/operand.h"
 #include "cpu.h"
-
-/* Elements that one thread writes in less time than waking another one takes. */
-#define ELEMENTS_MIN ((int64_t)1 << 15)
 
 typedef struct append_job {
     const heed_problem *problem;
@@ -19,9 +14,7 @@ typedef struct append_job {
     char *queries;         /* rotated queries; NULL: no rotation */
     heed_strides q_stride; /* of rotated queries */
     int64_t element;       /* bytes per element */
-    int64_t keys, rows;    /* new keys of all batch elements; all rows, including these */
-    int64_t step;          /* rows that a thread takes at a time */
-    atomic_llong next;
+    int64_t keys;          /* new keys of all batch elements */
 } append_job;
 
 /* Rotates columns a and b, which are float32: products are exact in float64. */
@@ -130,37 +123,26 @@ static void write_query(const append_job *job, int64_t batch, int64_t i)
     }
 }
 
-static void write_rows(void *data, int index)
+static void write_row(const void *data, int64_t row)
 {
-    append_job *job = data;
+    const append_job *job = data;
     const heed_problem *p = job->problem;
-    (void)index;
-    for (;;) {
-        const int64_t first = atomic_fetch_add_explicit(&job->next, job->step,
-                                                        memory_order_relaxed);
-        if (first >= job->rows)
-            return;
-        for (int64_t r = first; r < heed_min(first + job->step, job->rows); r++)
-            if (r < job->keys)
-                write_key(job, r / p->append, r % p->append);
-            else
-                write_query(job, (r - job->keys) / p->seq_q, (r - job->keys) % p->seq_q);
-    }
+    if (row < job->keys)
+        write_key(job, row / p->append, row % p->append);
+    else
+        write_query(job, (row - job->keys) / p->seq_q, (row - job->keys) % p->seq_q);
 }
 
 void heed_append_on_cpu(const heed_plan *plan, const heed_buffers *buffers, void *queries)
 {
     const heed_problem *p = &plan->append->problem;
-    append_job job = { .problem = p,
-                       .buffers = buffers,
-                       .queries = queries,
-                       .q_stride = plan->problem.q,
-                       .element = (int64_t)heed_type_size(p->type),
-                       .keys = p->batch * p->append };
+    const append_job job = { .problem = p,
+                             .buffers = buffers,
+                             .queries = queries,
+                             .q_stride = plan->problem.q,
+                             .element = (int64_t)heed_type_size(p->type),
+                             .keys = p->batch * p->append };
     const int64_t wide = heed_max(p->heads_kv * (p->dim_qk + p->dim_v), p->heads_q * p->dim_qk);
-    job.rows = job.keys + (queries ? p->batch * p->seq_q : 0);
-    job.step = heed_div_up(ELEMENTS_MIN, wide);
-    const int64_t pieces = heed_div_up(job.rows, job.step);
-    const int threads = (int)heed_min(pieces, plan->context->machine.threads);
-    heed_pool_run(plan->context->pool, write_rows, &job, threads);
+    const int64_t rows = job.keys + (queries ? p->batch * p->seq_q : 0);
+    heed_rows_run(plan->context, rows, wide, write_row, &job);
 }

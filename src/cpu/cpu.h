@@ -76,6 +76,12 @@ size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int 
 void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
                   heed_task_fn *run);
 
+/* rows.c: heed_rows_run() calls @work with @data for each of @rows rows of about @elements
+ * elements, on as many threads of @context as are worth waking. */
+typedef void heed_row_fn(const void *data, int64_t row);
+void heed_rows_run(const heed_context *context, int64_t rows, int64_t elements, heed_row_fn *work,
+                   const void *data);
+
 /* Keys of a section. A kernel that adds few keys at a time sums sections separately, because the
  * error of a sum grows with the number of its terms. */
 #define HEED_SECTION 1024

@@ -15,8 +15,6 @@
 #include "backend.h"
 #include "beside.h"
 
-#define ALIGNED 16
-
 /* plan->append->code */
 typedef struct append_code {
     heed_cuda_beside code;
@@ -41,11 +39,6 @@ int heed_cuda_append_defines(const heed_problem *problem, heed_define defines[HE
     return count;
 }
 
-static heed_cuda_strides strides_of(const heed_strides *s)
-{
-    return (heed_cuda_strides){ s->batch, s->seq, s->head };
-}
-
 static unsigned size_of(int64_t size)
 {
     return (unsigned)size;
@@ -66,12 +59,12 @@ heed_status heed_cuda_append_fill(heed_cuda_append_args *args, const heed_proble
         .length_stride = p->lengths.strides.batch,
         .table_stride = p->table.strides.batch,
         .page = heed_cuda_divide_by(size_of(p->page)),
-        .q_stride = strides_of(&p->q),
-        .queries_stride = strides_of(&rest.q),
-        .k_stride = strides_of(&p->k),
-        .v_stride = strides_of(&p->v),
-        .k_new_stride = strides_of(&p->k_new),
-        .v_new_stride = strides_of(&p->v_new),
+        .q_stride = heed_cuda_strides_of(&p->q),
+        .queries_stride = heed_cuda_strides_of(&rest.q),
+        .k_stride = heed_cuda_strides_of(&p->k),
+        .v_stride = heed_cuda_strides_of(&p->v),
+        .k_new_stride = heed_cuda_strides_of(&p->k_new),
+        .v_new_stride = heed_cuda_strides_of(&p->v_new),
         .append = heed_cuda_divide_by(size_of(p->append)),
         .seq_q = heed_cuda_divide_by(size_of(p->seq_q)),
         .heads_kv = heed_cuda_divide_by(size_of(p->heads_kv)),
@@ -119,15 +112,14 @@ static bool are_multiples(const heed_problem *p, int64_t unit)
                                         p->rotary > 0 ? &rest.q : &p->k };
     bool fit = p->dim_qk % unit == 0 && (p->shared || p->dim_v % unit == 0);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        fit = fit && all[i]->batch % unit == 0 && all[i]->seq % unit == 0 &&
-              all[i]->head % unit == 0;
+        fit = fit && heed_cuda_beside_fits(all[i], unit);
     return fit;
 }
 
 bool heed_cuda_append_wide(const heed_problem *problem)
 {
     const heed_problem *p = problem;
-    const int64_t unit = ALIGNED / (int64_t)heed_type_size(p->type);
+    const int64_t unit = HEED_BESIDE_BYTES / (int64_t)heed_type_size(p->type);
     const int64_t turns = p->interleaved ? p->rotary : p->rotary / 2;
     return are_multiples(p, unit) && turns % unit == 0 &&
            (p->rotary == 0 || heed_problem_turned(p) % unit == 0);
@@ -139,7 +131,7 @@ bool heed_cuda_append_aligned(const heed_cuda_append_args *args)
                            (uintptr_t)(args->values > args->keys ? args->v_new : NULL) |
                            (uintptr_t)(args->rotary > 0 ? args->q : NULL) |
                            (uintptr_t)args->queries;
-    return bits % ALIGNED == 0;
+    return bits % HEED_BESIDE_BYTES == 0;
 }
 
 /* ---- Plans ---- */

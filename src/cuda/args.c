@@ -34,7 +34,7 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
     return splits == 1 || heads <= INT_MAX / all_rows;
 }
 
-static heed_cuda_strides strides_of(const heed_strides *strides)
+heed_cuda_strides heed_cuda_strides_of(const heed_strides *strides)
 {
     return (heed_cuda_strides){ strides->batch, strides->seq, strides->head };
 }
@@ -84,10 +84,10 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
     int64_t section = heed_cuda_section(problem, gpu, launch);
     int64_t rest = heads % section ? heads % section : section;
     *args = (heed_cuda_args){
-        .q_stride = strides_of(&problem->q),
-        .k_stride = strides_of(&problem->k),
-        .v_stride = strides_of(&problem->v),
-        .o_stride = strides_of(&problem->o),
+        .q_stride = heed_cuda_strides_of(&problem->q),
+        .k_stride = heed_cuda_strides_of(&problem->k),
+        .v_stride = heed_cuda_strides_of(&problem->v),
+        .o_stride = heed_cuda_strides_of(&problem->o),
         .visible = view.first + view.right + 1,
         .hidden = view.first - view.left,
         .first = view.first,

@@ -56,6 +56,9 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
  * more. */
 heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 
+/* heed_cuda_strides_of() returns strides as kernels take them. */
+heed_cuda_strides heed_cuda_strides_of(const heed_strides *strides);
+
 /* heed_cuda_unequal() returns the factor by which different lengths of batch elements prolong a
  * launch of @rounds blocks per multiprocessor. */
 double heed_cuda_unequal(const heed_problem *problem, double rounds);

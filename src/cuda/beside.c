@@ -28,6 +28,11 @@ void heed_cuda_beside_unload(heed_cuda_beside *code, const heed_context *context
         heed_cuda_unload(context->cuda, code->any);
 }
 
+bool heed_cuda_beside_fits(const heed_strides *strides, int64_t unit)
+{
+    return strides->batch % unit == 0 && strides->seq % unit == 0 && strides->head % unit == 0;
+}
+
 heed_status heed_cuda_beside_start(const heed_cuda_beside *code, const heed_context *context,
                                    unsigned blocks, unsigned threads, const void *args,
                                    bool aligned, void *stream)

@@ -8,6 +8,8 @@
 #include "driver/device.h"
 #include "jit.h"
 
+#define HEED_BESIDE_BYTES 16
+
 typedef struct heed_cuda_beside {
     heed_cuda_function *wide; /* 16 bytes at a time; NULL: strides or dims do not allow it */
     heed_cuda_function *any;
@@ -19,6 +21,10 @@ typedef struct heed_cuda_beside {
 heed_status heed_cuda_beside_load(heed_cuda_beside *code, const heed_context *context,
                                   heed_build build, const char *any, const char *wide);
 void heed_cuda_beside_unload(heed_cuda_beside *code, const heed_context *context);
+
+/* heed_cuda_beside_fits() says whether @strides are multiples of @unit elements, as the wide entry
+ * needs them. */
+bool heed_cuda_beside_fits(const heed_strides *strides, int64_t unit);
 
 /* Starts @blocks blocks of @threads threads, with the argument struct @args; the wide entry only if
  * addresses are @aligned. Call it between heed_cuda_enter() and heed_cuda_leave(). */

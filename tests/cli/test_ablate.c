@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "cpu/ablated.h"
 #include "cuda/kernels/ablate.cuh"
 #include "cuda/sources.h"
@@ -20,6 +21,7 @@
 #include "lab/inspect/ablate.h"
 #include "lab/verify/verify.h"
 #include "measure.h"
+#include "problems.h"
 
 /* -------------------------------------------------------------------------- */
 /* Names                                                                      */
@@ -220,10 +222,9 @@ static void check(built *it, const lab_ablation *ablation, size_t shape)
     const lab_subject subject = { .data = it, .prepare = prepare, .run = run };
     const lab_verify_options options = lab_verify_standard();
     char spec[HEED_SPEC_SIZE];
-    heed_problem problem;
     snprintf(spec, sizeof spec, "%s %s %s", shapes[shape].sizes,
              strstr(it->kernel, "_bf16_") ? "bf16" : "f32", shapes[shape].mask);
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     for (size_t i = 0; lab_inputs_at(i); i++) {
         lab_report report;
         if ((i > 0 && (ablation->wrong || lab_inputs_at(i)->finite)) ||
@@ -261,9 +262,8 @@ static void test_cpu_builds(void **state)
 
 static void test_cpu_refusals(void **state)
 {
-    heed_problem problem;
+    heed_problem problem = parsed("b1 h1 s8 d8 f32");
     heed_plan *plan;
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s8 d8 f32"), HEED_OK);
     assert_false(heed_cpu_ablated("fwd_any_scalar_row", ABLATE_UNSWIZZLED));
     assert_true(heed_cpu_ablated("fwd_any_scalar_row__s1", ABLATE_DELAY));
     assert_false(heed_cpu_ablated("fwd_16bit_sm80_mma", ABLATE_DELAY));
@@ -272,7 +272,7 @@ static void test_cpu_refusals(void **state)
                                               ABLATE_UNSWIZZLED, 0),
                      HEED_ERR_UNSUPPORTED);
     assert_null(plan);
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s64 d64 f16"), HEED_OK);
+    problem = parsed("b1 h1 s64 d64 f16");
     assert_null(heed_cpu_ablated_unfit("fwd_any_scalar_row", ABLATE_STRIDED, &problem));
     assert_string_equal(heed_cpu_ablated_unfit("fwd_any_scalar_row", ABLATE_NO_STAGING, &problem),
                         "elements must be converted to float32 first");
@@ -334,13 +334,10 @@ static void close_delayed(delayed *it, heed_context *context)
  * keep the machine busy. */
 static void test_cpu_delay(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_context *context;
-    heed_problem problem;
+    heed_context *context = host_context(1);
+    heed_problem problem = parsed("b1 h1 s64 d32 f32");
     delayed without, with;
     double ratio = 0;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s64 d32 f32"), HEED_OK);
     open_delayed(&without, context, &problem, 0);
     open_delayed(&with, context, &problem, 1);
     for (int round = 0; round < 200; round++) {

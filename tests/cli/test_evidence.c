@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "lab/measure/environment.h"
+#include "lab/measure/stats.h"
 #include "run_heed.h"
 #include "scratch.h"
 
@@ -135,12 +136,6 @@ static bool is_there(const json_t *value)
     return json_is_number(value) || json_is_boolean(value);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return one < other ? -1 : one > other;
-}
-
 static double median_of(const json_t *seconds)
 {
     size_t count = json_array_size(seconds);
@@ -150,7 +145,7 @@ static double median_of(const json_t *seconds)
         values[i] = json_number_value(json_array_get(seconds, i));
         assert_true(values[i] > 0);
     }
-    qsort(values, count, sizeof *values, by_value);
+    lab_stats_sort(values, count);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 

@@ -13,6 +13,8 @@
 #include <time.h>
 
 #include "cli/verbs/evolve/insight.h"
+#include "contexts.h"
+#include "problems.h"
 #include "record_scene.h"
 #include "run_heed.h"
 #include "scratch.h"
@@ -70,10 +72,9 @@ typedef struct subject {
 
 static subject subject_make(double budget)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     subject it;
-    assert_int_equal(heed_context_create(&it.context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&it.problem, "b1 h1 s64 d32 f32"), HEED_OK);
+    it.context = host_context(1);
+    it.problem = parsed("b1 h1 s64 d32 f32");
     assert_int_equal(heed_problem_normalize(&it.problem, &it.problem), HEED_OK);
     it.question = (lab_insight_question){ .context = it.context,
                                           .kernel = "fwd_any_scalar_row",

@@ -16,6 +16,7 @@
 
 #include "hold.h"
 #include "leader.h"
+#include "members.h"
 #include "run_heed.h"
 #include "scratch.h"
 
@@ -55,12 +56,6 @@ static const heed_said *says(void **state, const char *line, const char *part)
     if (said.code != 0 || (!strstr(said.out, part) && !strstr(said.err, part)))
         fail_msg("%s gave %d and not \"%s\": %s%s", line, said.code, part, said.out, said.err);
     return &said;
-}
-
-static const char *text_of(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
 }
 
 /* Returns whether it is ranked, in any place. */

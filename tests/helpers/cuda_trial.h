@@ -6,6 +6,7 @@
 
 #include "cuda/backend.h"
 #include "cuda_scene.h"
+#include "problems.h"
 
 #define PLAIN "b2 h4 s1024 d64 f16"
 #define DECODING "b1 h8/2 s1/8192 d128 f16" /* few rows, so that the keys are split */
@@ -23,10 +24,10 @@ typedef struct trial {
     heed_buffers buffers;
 } trial;
 
-/* The problem of @spec, not normalized; fails the test if the spec is wrong. */
-heed_problem trial_problem(const char *spec);
-
 trial trial_make(const char *spec);
+
+/* The tensors of one, and trial_note() as the fake's hook. */
+heed_buffers trial_tensors(heed_context *context, size_t workspace);
 void trial_end(trial *t);
 
 /* @size bytes of device memory, plus some by which tensors may be shifted. */

@@ -44,4 +44,7 @@ bool scene_is_right(const trial_scene *scene);
 /* scene_only_child() returns the only child of this thread. */
 pid_t scene_only_child(void);
 
+/* A socket that listens, at a port of this machine alone; -1: there is none. */
+int scene_listen(int *port);
+
 #endif /* TRIAL_SCENE_H */

@@ -16,11 +16,13 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/view.h"
 #include "lab/verify/inputs.h"
 #include "lab/verify/reference/reference.h"
+#include "problems.h"
 
 #define KEYS_MAX 2048
 #define KERNELS_MAX 16
@@ -79,9 +81,8 @@ static void change(scene *s, lab_role role, double factor, double offset)
 
 static void make(scene *s, const accuracy *a, uint64_t seed)
 {
-    heed_problem problem;
+    heed_problem problem = parsed(a->spec);
     static double weights[KEYS_MAX];
-    assert_int_equal(heed_problem_parse(&problem, a->spec), HEED_OK);
     assert_int_equal(lab_values_create(&s->values, &problem), HEED_OK);
     lab_inputs_fill(lab_inputs_find(a->inputs), &s->values, seed);
     change(s, LAB_Q, a->query, 0);
@@ -147,29 +148,16 @@ static void judge(const errors *sum, const accuracy *a, const char *kernel)
 
 static bool run(scene *s, heed_context *context, const char *kernel)
 {
-    heed_plan *plan;
     heed_buffers buffers = lab_values_buffers(&s->values);
-    heed_status status = heed_plan_create_named(&plan, context, &s->values.problem, kernel);
-    if (status == HEED_ERR_UNSUPPORTED)
-        return false;
-    assert_int_equal(status, HEED_OK);
     buffers.o = s->out;
     buffers.lse = s->out_lse;
-    buffers.workspace_size = heed_plan_workspace_size(plan);
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
-    assert_non_null(buffers.workspace);
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    free(buffers.workspace);
-    heed_plan_destroy(plan);
-    return true;
+    return host_compute(context, &s->values.problem, kernel, buffers);
 }
 
 static void test_errors_are_those_of_a_matrix_library(void **state)
 {
-    heed_context *context;
-    heed_options options = { .size = sizeof options, .threads = 1 };
+    heed_context *context = host_context(1);
     int runs = 0;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         errors sums[KERNELS_MAX] = { { .draws = 0 } };
         for (uint64_t seed = 1; seed <= cases[i].draws; seed++) {

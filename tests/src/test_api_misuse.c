@@ -16,18 +16,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "contexts.h"
 #include "expect.h"
 #include "heed.h"
 
 static const heed_problem valid = VALID_PROBLEM;
-
-static heed_context *make_context(const char *cpu)
-{
-    heed_context *context = NULL;
-    heed_options options = { .size = sizeof options, .threads = 2, .cpu = cpu };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
 
 /* -------------------------------------------------------------------------- */
 /* heed_options                                                               */
@@ -73,7 +66,7 @@ static void test_environment(void **state)
     assert_int_equal(setenv("HEED_CPU", "pentium", 1), 0);
     expect_bad_options(&(heed_options){ .size = sizeof(heed_options) },
                        WORDS("HEED_CPU", "pentium", "scalar"));
-    heed_context *context = make_context("scalar"); /* the option overrides the environment */
+    heed_context *context = host_context_of(2, "scalar"); /* overrides the environment */
     assert_string_equal(heed_context_cpu(context), "scalar");
     heed_context_destroy(context);
     if (kept)
@@ -89,7 +82,7 @@ static void test_environment(void **state)
 
 static void test_plan_arguments(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     heed_plan *plan = NULL;
     const char *kernel = heed_kernel_name(0);
     static const int efforts[] = { -1, 4, INT_MAX };
@@ -125,7 +118,7 @@ static void test_plan_arguments(void **state)
 /* Names of kernels that do not exist: each is @name followed by @tail. */
 static void test_kernel_names(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     char config[HEED_NAME_SIZE];
     char name[10000];
     static const char *const tails[] = {
@@ -155,7 +148,7 @@ static void test_kernel_names(void **state)
 /* Kernels that the restricted machine cannot run report this and are never chosen. */
 static void test_unsupported_kernels(void **state)
 {
-    heed_context *context = make_context("scalar");
+    heed_context *context = host_context_of(2, "scalar");
     for (size_t i = 0; heed_kernel_name(i); i++) {
         heed_plan *plan = NULL;
         heed_status status = heed_plan_create_named(&plan, context, &valid, heed_kernel_name(i));
@@ -197,7 +190,7 @@ static void test_kernel_listing(void **state)
 
 static void test_candidates(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     heed_plan *plan = NULL;
     heed_candidate candidate;
     assert_int_equal(heed_plan_create(&plan, context, &valid, HEED_ESTIMATE), HEED_OK);
@@ -294,7 +287,7 @@ static void test_buffer_pointers(void **state)
         { "lse", offsetof(heed_buffers, lse), true, sizeof(float) },
         { "workspace", offsetof(heed_buffers, workspace), false, HEED_ALIGNMENT },
     };
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     tensors *t = make_tensors(context);
     for (size_t i = 0; i < COUNT(fields); i++) {
         heed_buffers bad = t->buffers;
@@ -342,7 +335,7 @@ static void test_nothing_to_ask(void **state)
 
 static void test_workspace_size(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     tensors *t = make_tensors(context);
     const size_t sizes[] = { 0, 1, t->buffers.workspace_size / 2, t->buffers.workspace_size - 1 };
     char limit[32];
@@ -369,7 +362,7 @@ static void test_workspace_size(void **state)
 
 static void test_wisdom_arguments(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     size_t taken = 77;
     size_t skipped = 78;
     static const char *const texts[] = { "", "\n", "heed wisdom", "heed wisdom 99\n", "end 0 0\n" };
@@ -394,7 +387,7 @@ static void test_wisdom_arguments(void **state)
 static void test_wisdom_paths(void **state)
 {
     static const char *const paths[] = { "/dev/null/wisdom", "/" }; /* none can be created */
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     for (size_t i = 0; i < COUNT(paths); i++) {
         assert_true(is_refused("load", heed_wisdom_load(context, paths[i], NULL, NULL),
                                HEED_ERR_SYSTEM, WORDS(paths[i])));

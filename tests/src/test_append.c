@@ -12,7 +12,9 @@
 #include <cmocka.h>
 
 #include "appended.h"
+#include "contexts.h"
 #include "heed.h"
+#include "problems.h"
 
 /* One new key and several, across page boundaries, in the first slots and up to the last ones. */
 static const char *const specs[] = {
@@ -35,14 +37,6 @@ static const char *const specs[] = {
 
 static const char *const kernels[] = { "fwd_any_scalar_row", "fwd_any_avx2_tile",
                                        "fwd_any_avx2_few" };
-
-static heed_context *make_context(int threads)
-{
-    heed_context *context;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = threads };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
 
 static void execute(heed_context *context, const heed_problem *problem, const char *kernel,
                     heed_buffers buffers)
@@ -96,7 +90,7 @@ static void compare(heed_context *context, const char *spec, const char *kernel)
 
 static void test_append_equals_concatenation(void **state)
 {
-    heed_context *context = make_context(2);
+    heed_context *context = host_context(2);
     for (size_t i = 0; i < SPECS; i++)
         for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++)
             compare(context, specs[i], kernels[n]);
@@ -106,7 +100,7 @@ static void test_append_equals_concatenation(void **state)
 /* Enough new keys to be divided among threads. */
 static void test_long_pieces(void **state)
 {
-    heed_context *context = make_context(2);
+    heed_context *context = host_context(2);
     compare(context, "b2 h8/4 s300/320 d64 bf16 lengths causal=br append=300 rotary=64 paged=16/48",
             "fwd_any_avx2_tile");
     heed_context_destroy(context);
@@ -116,10 +110,9 @@ static void test_long_pieces(void **state)
 static void test_step_after_step(void **state)
 {
     static float q[2 * 8], k[2 * 6 * 8], v[2 * 6 * 8], k_new[2 * 8], v_new[2 * 8], o[2 * 8];
-    heed_context *context = make_context(1);
-    heed_problem problem;
+    heed_context *context = host_context(1);
+    heed_problem problem = parsed("b2 h1 s1/6 d8 f32 lengths append=1");
     heed_plan *plan;
-    assert_int_equal(heed_problem_parse(&problem, "b2 h1 s1/6 d8 f32 lengths append=1"), HEED_OK);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     void *workspace = aligned_alloc(HEED_ALIGNMENT,
                                     heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
@@ -161,7 +154,7 @@ static const struct {
 
 static void test_bad_buffers(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     appended a;
     heed_plan *plan;
     appended_create(&a, "b4 h4/2 s3/40 d16 f32 lengths causal=br append=3 rotary=16");
@@ -188,9 +181,7 @@ static void test_bad_buffers(void **state)
     heed_context_destroy(context);
 }
 
-static const struct {
-    const char *spec, *fault;
-} wrong[] = {
+static const bad_spec wrong[] = {
     { "b2 h1 s1/4 d4 f32 append=1", "lengths.type is 0 (none); with append it must be 4 (i32)" },
     { "b2 h1 s1/4 d4 f32 lengths append=5", "append is 5; it must be 0 to 4, which is seq_k" },
     { "b2 h1 s1/4 d4 f32 lengths append=0", "append is 0; it must be 1 to" },
@@ -213,12 +204,7 @@ static const struct {
 
 static void test_wrong_ones_are_refused(void **state)
 {
-    heed_problem problem;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(heed_problem_parse(&problem, wrong[i].spec), HEED_ERR_INVALID);
-        if (!strstr(heed_message(), wrong[i].fault))
-            fail_msg("%s: %s", wrong[i].spec, heed_message());
-    }
+    expect_refused(wrong, sizeof wrong / sizeof *wrong);
 }
 
 /* Specs and their printed form. */
@@ -234,13 +220,7 @@ static const char *const printed[][2] = {
 
 static void test_specs_are_printed(void **state)
 {
-    heed_problem problem;
-    char text[HEED_SPEC_SIZE];
-    for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
-        assert_int_equal(heed_problem_parse(&problem, printed[i][0]), HEED_OK);
-        heed_problem_print(&problem, text, sizeof text);
-        assert_string_equal(text, printed[i][1]);
-    }
+    expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
 int main(void)

@@ -17,8 +17,10 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
 #include "lab/tensor/convert.h"
+#include "problems.h"
 
 #define ROWS 5
 #define KEYS 300
@@ -111,22 +113,9 @@ static void judge(const scene *s, const extreme *e, const char *kernel)
 
 static bool run(scene *s, const char *kernel)
 {
-    heed_plan *plan;
-    heed_buffers buffers = {
-        .size = sizeof buffers, .q = s->q, .k = s->k, .v = s->v, .o = s->o, .lse = s->lse
-    };
-    heed_status status = heed_plan_create_named(&plan, s->context, &s->problem, kernel);
-    if (status == HEED_ERR_UNSUPPORTED)
-        return false;
-    assert_int_equal(status, HEED_OK);
-    buffers.workspace_size = heed_plan_workspace_size(plan);
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
-    assert_non_null(buffers.workspace);
+    const heed_buffers buffers = { .q = s->q, .k = s->k, .v = s->v, .o = s->o, .lse = s->lse };
     memset(s->o, 0xff, sizeof s->o);
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    free(buffers.workspace);
-    heed_plan_destroy(plan);
-    return true;
+    return host_compute(s->context, &s->problem, kernel, buffers);
 }
 
 /* V is @value everywhere, and so must be O. Returns the first element of O from @kernel. */
@@ -144,12 +133,11 @@ static void test_sums_of_large_values(void **state)
 {
     static const char *const specs[] = { "b1 h1 s5/300 d64 f32", "b1 h1 s5/300 d64 bf16" };
     static scene s;
-    heed_options options = { .size = sizeof options, .threads = 1 };
     char kernel[HEED_NAME_SIZE];
-    assert_int_equal(heed_context_create(&s.context, &options), HEED_OK);
+    s.context = host_context(1);
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         const extreme ones = { specs[i], 1, 1, 1, 1 };
-        assert_int_equal(heed_problem_parse(&s.problem, specs[i]), HEED_OK);
+        s.problem = parsed(specs[i]);
         fill(&s, &ones);
         const double within = rounded(&s, 5.6e35), beyond = rounded(&s, 3e38);
         for (size_t j = 0; heed_kernel_name(j); j++)
@@ -189,12 +177,11 @@ static void test_denormal_weights_are_zeros(void **state)
 static void test_every_finite_logit_counts(void **state)
 {
     static scene s;
-    heed_options options = { .size = sizeof options, .threads = 1 };
     char kernel[HEED_NAME_SIZE];
     int runs = 0;
-    assert_int_equal(heed_context_create(&s.context, &options), HEED_OK);
+    s.context = host_context(1);
     for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++) {
-        assert_int_equal(heed_problem_parse(&s.problem, extremes[i].spec), HEED_OK);
+        s.problem = parsed(extremes[i].spec);
         fill(&s, &extremes[i]);
         for (size_t j = 0; heed_kernel_name(j); j++)
             for (size_t c = 0; heed_kernel_config(j, c, kernel, sizeof kernel) == HEED_OK; c++) {

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "contexts.h"
 #include "cuda_trial.h"
 
 #define PATIENCE_S 60
@@ -46,11 +47,10 @@ static void scene_fill(float *values, size_t count, uint32_t state)
 
 static cpu_scene *cpu_begin(void)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 4 };
-    const heed_problem problem = trial_problem(SPEC);
+    const heed_problem problem = parsed(SPEC);
     cpu_scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
-    assert_int_equal(heed_context_create(&s->context, &options), HEED_OK);
+    s->context = host_context(4);
     assert_int_equal(heed_plan_create(&s->plan, s->context, &problem, HEED_ESTIMATE), HEED_OK);
     scene_fill(s->q, ROWS, 1);
     scene_fill(s->k, KEYS, 2);

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "expect.h"
 #include "heed.h"
 #include "lab/tensor/convert.h"
@@ -178,17 +179,9 @@ static const char *const shapes[] = { "b2 h4/2 s37/53 d24/40 f32", "b1 h6/2 s5/1
                                       "b1 h2 s150/90 d8 f32 scale=-0.5",
                                       "b1 h4/1 s1/200 d64/32 f32" };
 
-static heed_context *make_context(void)
-{
-    heed_context *context;
-    heed_options options = { .size = sizeof options, .threads = 2 };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
-
 static void with_all(void (*body)(logits_scene *s, heed_context *context))
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(2);
     for (size_t f = 0; f < COUNT(features); f++)
         for (size_t m = 0; m < COUNT(masks); m++)
             for (size_t i = 0; i < COUNT(shapes); i++) {
@@ -361,7 +354,7 @@ static void compare_scenes(const logits_scene *a, const logits_scene *b, const c
 
 static void test_features_are_their_expressions(void **state)
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(2);
     for (size_t i = 0; i < COUNT(equals); i++) {
         logits_scene a, b;
         logits_begin(&a, "b2 h6/2 s75/140 d20/36 f32", &equals[i].a);
@@ -385,7 +378,7 @@ static void test_sinks_share_the_weight(void **state)
     static const float sinks[] = { -INFINITY, -3e38F, -100, -1, 0, 3, 12, 100, 3e38F };
     const logits_feature plain = { "causal=br", NULL, NULL },
                          sunk = { "causal=br sinks", NULL, NULL };
-    heed_context *context = make_context();
+    heed_context *context = host_context(2);
     logits_scene a, b;
     logits_begin(&a, "b1 h9/3 s70/60 d20 f32", &plain);
     logits_begin(&b, "b1 h9/3 s70/60 d20 f32", &sunk);

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "arrays.h"
+#include "contexts.h"
 #include "cpu/cpu.h"
 #include "heed.h"
 #include "problems.h"
@@ -109,22 +110,9 @@ static void fill(float *data, size_t count, uint32_t seed)
 /* Computes @spec with @kernel; returns false if the kernel does not support it. */
 static bool run(heed_context *context, const char *kernel, const char *spec, heed_buffers buffers)
 {
-    heed_problem problem;
-    heed_plan *plan = NULL;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    heed_status status = heed_plan_create_named(&plan, context, &problem, kernel);
-    if (status == HEED_ERR_UNSUPPORTED)
-        return false;
-    buffers.size = sizeof buffers;
+    const heed_problem problem = parsed(spec);
     buffers.sinks = sinks;
-    buffers.workspace_size = status == HEED_OK ? heed_plan_workspace_size(plan) : 0;
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
-    if (status != HEED_OK || heed_execute(plan, &buffers) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    free(buffers.workspace);
-    heed_plan_destroy(plan);
-    return true;
+    return host_compute(context, &problem, kernel, buffers);
 }
 
 static void compare(const float *x, const float *expected, size_t count, const char *spec)
@@ -203,14 +191,13 @@ static bool try_set(heed_context *context, const char *kernel, const char *more,
 
 static void test_like_each_by_itself(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 2 };
     heed_context *context;
     size_t tried = 0;
     (void)state;
     fill(q, sizeof q / sizeof *q, 1);
     fill(k, sizeof k / sizeof *k, 2);
     fill(v, sizeof v / sizeof *v, 3);
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    context = host_context(2);
     for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
         const packing p = pack(set);
         for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -242,12 +229,10 @@ static void test_tasks_follow_tokens(void **state)
 
 static void test_too_many_tasks_are_refused(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 2 };
     const heed_problem problem = parsed("b2147483648 h2147483648 s1 d1 f32 varlen=100");
-    heed_context *context;
+    heed_context *context = host_context(2);
     heed_plan *plan;
     (void)state;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     assert_int_equal(heed_plan_create_named(&plan, context, &problem, "fwd_any_scalar_row__s64"),
                      HEED_ERR_UNSUPPORTED);
     assert_non_null(strstr(heed_message(), "make more than 2^63 - 2 tasks"));
@@ -257,9 +242,7 @@ static void test_too_many_tasks_are_refused(void **state)
     heed_context_destroy(context);
 }
 
-static const struct {
-    const char *spec, *fault;
-} wrong[] = {
+static const bad_spec wrong[] = {
     { "b2 h1 s4 d4 f32 varlen=9", "tokens_q is 9; it must be 0 to 8, batch * seq_q" },
     { "b2 h1 s4/5 d4 f32 varlen=8/11", "tokens_k is 11; it must be 0 to 10, batch * seq_k" },
     { "b2 h1 s4 d4 f32 varlen=8 paged=2", "tokens_k is 8 and page is 2" },
@@ -272,13 +255,7 @@ static const struct {
 
 static void test_wrong_ones_are_refused(void **state)
 {
-    heed_problem problem;
-    (void)state;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(heed_problem_parse(&problem, wrong[i].spec), HEED_ERR_INVALID);
-        if (!strstr(heed_message(), wrong[i].fault))
-            fail_msg("%s: %s", wrong[i].spec, heed_message());
-    }
+    expect_refused(wrong, sizeof wrong / sizeof *wrong);
 }
 
 /* Specs and their printed form. */
@@ -293,14 +270,7 @@ static const char *const printed[][2] = {
 
 static void test_specs_are_printed(void **state)
 {
-    heed_problem problem;
-    char text[HEED_SPEC_SIZE];
-    (void)state;
-    for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
-        assert_int_equal(heed_problem_parse(&problem, printed[i][0]), HEED_OK);
-        heed_problem_print(&problem, text, sizeof text);
-        assert_string_equal(text, printed[i][1]);
-    }
+    expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
 int main(void)

@@ -17,7 +17,9 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
+#include "problems.h"
 
 #define BATCH 6
 #define QUERIES 3
@@ -166,25 +168,12 @@ static const float slopes[BATCH * HEADS_Q] = { 0.5F, 0.25F, 0.1F };
 static bool run(heed_context *context, const char *kernel, const char *spec, heed_buffers buffers,
                 result *found)
 {
-    heed_problem problem;
-    heed_plan *plan;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    heed_status status = heed_plan_create_named(&plan, context, &problem, kernel);
-    if (status == HEED_ERR_UNSUPPORTED)
-        return false;
-    buffers.size = sizeof buffers;
+    const heed_problem problem = parsed(spec);
     buffers.q = q;
     buffers.o = found->o;
     buffers.lse = found->lse;
     buffers.slopes = slopes;
-    buffers.workspace_size = status == HEED_OK ? heed_plan_workspace_size(plan) : 0;
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
-    if (status != HEED_OK || heed_execute(plan, &buffers) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    free(buffers.workspace);
-    heed_plan_destroy(plan);
-    return true;
+    return host_compute(context, &problem, kernel, buffers);
 }
 
 static bool is_near(const float *x, const float *y, size_t count)
@@ -227,14 +216,13 @@ static bool try_kernel(heed_context *context, const char *kernel, const char *mo
 
 static void test_like_contiguous_keys(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 2 };
     heed_context *context;
     size_t tried = 0, expected = 0;
     float *queries = make(sizeof q / sizeof *q, 3);
     (void)state;
     memcpy(q, queries, sizeof q);
     free(queries);
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    context = host_context(2);
     for (size_t i = 0; i < SIZES; i++) {
         memory m = open_memory(page_sizes[i]);
         for (int round = 0; round < 2 * ORDERS; round++, expected++) {

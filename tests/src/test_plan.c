@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "expect.h"
 #include "heed.h"
 #include "lab/base/planner.h"
@@ -21,14 +22,6 @@
 #include "src/device.h"
 #include "src/measure.h"
 #include "src/wisdom_line.h"
-
-static heed_context *make_context(const char *cpu, int threads)
-{
-    heed_context *context = NULL;
-    heed_options options = { .size = sizeof options, .threads = threads, .cpu = cpu };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
 
 static heed_plan *make_plan(heed_context *context, const char *spec, heed_effort effort)
 {
@@ -87,8 +80,8 @@ static void expect_good_estimate(const heed_plan *plan)
 static void test_estimate(void **state)
 {
     for (size_t i = 0; i < COUNT(cpus); i++) {
-        heed_context *context = make_context(cpus[i], 2);
-        heed_context *other = make_context(cpus[i], 2);
+        heed_context *context = host_context_of(2, cpus[i]);
+        heed_context *other = host_context_of(2, cpus[i]);
         for (size_t j = 0; j < COUNT(specs); j++) {
             heed_plan *plan = make_plan(context, specs[j], HEED_ESTIMATE);
             heed_plan *again = make_plan(other, specs[j], HEED_ESTIMATE);
@@ -106,7 +99,7 @@ static void test_estimate(void **state)
  * original. */
 static void test_problem_is_copied(void **state)
 {
-    heed_context *context = make_context("scalar", 1);
+    heed_context *context = host_context_of(1, "scalar");
     heed_problem problem = parsed("b2 h4/2 s7 d8 f32 causal=br");
     heed_problem normal;
     heed_plan *plan = NULL;
@@ -165,7 +158,7 @@ static void test_knobs(void **state)
 /* Every listed name makes a plan of that name or is refused with a reason. */
 static void test_every_config(void **state)
 {
-    heed_context *context = make_context(NULL, 2);
+    heed_context *context = host_context(2);
     heed_problem problem = parsed("b1 h2 s300 d64 bf16");
     int made = 0;
     for (size_t i = 0; heed_kernel_name(i); i++) {
@@ -206,19 +199,8 @@ static void draw(tensors *all)
 
 static void execute(const heed_plan *plan, tensors *all)
 {
-    size_t size = heed_plan_workspace_size(plan);
-    void *workspace = size ? aligned_alloc(HEED_ALIGNMENT, size) : NULL;
-    const heed_buffers buffers = { .size = sizeof buffers,
-                                   .q = all->q,
-                                   .k = all->k,
-                                   .v = all->v,
-                                   .o = all->o,
-                                   .workspace = workspace,
-                                   .workspace_size = size };
-    assert_true(!size || workspace);
     memset(all->o, 0xff, sizeof all->o);
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    free(workspace);
+    host_execute(plan, (heed_buffers){ .q = all->q, .k = all->k, .v = all->v, .o = all->o });
 }
 
 /* Counts in *@unworthy the configs that planning would not choose; all results must be close to
@@ -257,7 +239,7 @@ static void test_not_worthwhile_but_right(void **state)
     static const char *const all_specs[] = { "b2 h3 s300/150 d16 f32", "b1 h2 s9/1 d16 f32",
                                              "b1 h4/2 s40/700 d8/16 f32 causal=br" };
     static tensors all, right;
-    heed_context *context = make_context(NULL, 1);
+    heed_context *context = host_context(1);
     for (size_t i = 0; i < COUNT(all_specs); i++) {
         heed_problem problem = parsed(all_specs[i]);
         heed_plan *plan = NULL;
@@ -296,7 +278,7 @@ static void expect_from_wisdom(heed_context *context, const char *spec, heed_eff
 static void expect_learns(heed_effort effort)
 {
     static const char *const spec = "b1 h2 s33 d16 f32";
-    heed_context *context = make_context(NULL, 1);
+    heed_context *context = host_context(1);
     heed_problem problem = parsed(spec);
     heed_plan *none = NULL;
     assert_int_equal(heed_plan_create(&none, context, &problem, HEED_WISDOM_ONLY),
@@ -331,7 +313,7 @@ static void test_patient(void **state)
 /* Trials have the operands and arrays that a problem names. */
 static void test_measure_changed_logits(void **state)
 {
-    heed_context *context = make_context(NULL, 1);
+    heed_context *context = host_context(1);
     heed_plan *plan = make_plan(context,
                                 "b2 h2 s33 d16 f32 softcap=9 bias=bf16:bhq alibi sinks starts "
                                 "align=tl shown=bytes:q array=t:i32:33 array=w:f32:2x33 "
@@ -355,7 +337,7 @@ static bool is_time(void)
 /* An execution that would take minutes is cut short, and nothing is learnt from it. */
 static void test_stopped_within_a_call(void **state)
 {
-    heed_context *context = make_context("scalar", 1);
+    heed_context *context = host_context_of(1, "scalar");
     heed_problem problem = parsed("b1 h4 s65536 d128 f32");
     heed_plan *plan = NULL;
     int64_t start = heed_clock_ns();
@@ -374,7 +356,7 @@ static void test_stopped_within_a_call(void **state)
 /* A problem that needs more memory than can exist does not end the process. */
 static void test_too_large_to_measure(void **state)
 {
-    heed_context *context = make_context(NULL, 2);
+    heed_context *context = host_context(2);
     heed_problem problem = parsed("b1 h32768 s2147483648/1 d1 f32");
     heed_plan *plan = NULL;
     static const char *const words[] = { "memory", NULL };
@@ -411,7 +393,7 @@ static size_t largest_workspace(heed_context *context, const char *spec)
 
 static void test_workspace(void **state)
 {
-    heed_context *context = make_context(NULL, 2);
+    heed_context *context = host_context(2);
     size_t small = largest_workspace(context, "b1 h8 s4096 d64 f32");
     size_t large = largest_workspace(context, "b1 h8 s65536 d64 f32");
     assert_true(small < 64 * MIB);
@@ -465,14 +447,13 @@ static void test_not_worthwhile_but_known(void **state)
 {
     static const char name[] = "fwd_any_scalar_row__s64";
     heed_context *context;
-    heed_problem problem;
     heed_plan *plan;
     char text[8192];
     (void)state;
     assert_int_equal(heed_context_create(&context, &(heed_options){ .size = sizeof(heed_options),
                                                                     .device = "cpu" }),
                      HEED_OK);
-    assert_int_equal(heed_problem_parse(&problem, "b8 h32 s64 d16 f32"), HEED_OK);
+    heed_problem problem = parsed("b8 h32 s64 d16 f32");
     assert_int_equal(heed_plan_considers_named(context, &problem, "fwd_any_scalar_row__s1"),
                      HEED_OK);
     assert_int_equal(heed_plan_considers_named(context, &problem, name), HEED_ERR_UNSUPPORTED);

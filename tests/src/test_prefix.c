@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
@@ -180,14 +181,6 @@ static heed_buffers buffers_of(const scene *s)
     return buffers;
 }
 
-static heed_context *make_context(int threads)
-{
-    heed_context *context;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = threads };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
-
 static heed_plan *make_plan(scene *s, heed_context *context, const char *kernel)
 {
     heed_plan *plan;
@@ -258,7 +251,7 @@ static void compare(heed_context *context, const char *spec, const char *kernel)
 
 static void test_prefix_equals_keys_of_ones_own(void **state)
 {
-    heed_context *context = make_context(2);
+    heed_context *context = host_context(2);
     for (size_t i = 0; i < SPECS; i++)
         for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++)
             compare(context, specs[i], kernels[n]);
@@ -268,7 +261,7 @@ static void test_prefix_equals_keys_of_ones_own(void **state)
 /* Enough rows for threads to share the merge. */
 static void test_many_rows(void **state)
 {
-    heed_context *context = make_context(2);
+    heed_context *context = host_context(2);
     compare(context, "b4 h8/4 s200/300 d64 bf16 causal=br prefix=100", NULL);
     heed_context_destroy(context);
 }
@@ -277,7 +270,7 @@ static void test_many_rows(void **state)
 
 static void test_bad_numbers_are_named(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     scene s;
     open_scene(&s, "b4 h4/2 s3/40 d16 f32 lengths causal=br prefix=24 paged=8/60", true);
     heed_plan *plan = make_plan(&s, context, NULL);
@@ -309,7 +302,7 @@ static void test_bad_numbers_are_named(void **state)
 /* Each packed sequence counts its queries separately. */
 static void test_lengths_of_packed_queries(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     scene s;
     open_scene(&s, "b4 h4/2 s9/40 d16 f32 varlen=17/0 lengths causal=br prefix=24", true);
     heed_plan *plan = make_plan(&s, context, NULL);
@@ -324,9 +317,7 @@ static void test_lengths_of_packed_queries(void **state)
     heed_context_destroy(context);
 }
 
-static const struct {
-    const char *spec, *fault;
-} wrong[] = {
+static const bad_spec wrong[] = {
     { "b2 h1 s1/8 d4 f32 prefix=0", "prefix is 0; it must be 1 to" },
     { "b2 h1 s1/8 d4 f32 prefix=8", "prefix is 8; it must be 0 to 7, which is seq_k - 1" },
     { "b2 h1 s3/8 d4 f32 causal=br prefix=6",
@@ -356,13 +347,8 @@ static const struct {
 
 static void test_wrong_ones_are_refused(void **state)
 {
-    heed_problem problem;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(heed_problem_parse(&problem, wrong[i].spec), HEED_ERR_INVALID);
-        if (!strstr(heed_message(), wrong[i].fault))
-            fail_msg("%s: %s", wrong[i].spec, heed_message());
-    }
-    problem = parsed("b2 h1 s1/8 d4 f32");
+    expect_refused(wrong, sizeof wrong / sizeof *wrong);
+    heed_problem problem = parsed("b2 h1 s1/8 d4 f32");
     problem.prefix = -1;
     assert_int_equal(heed_problem_check(&problem), HEED_ERR_INVALID);
     assert_non_null(strstr(heed_message(), "prefix is -1; it must be 0 to"));
@@ -416,7 +402,7 @@ static void test_bytes(void **state)
 
 static void test_plan_tells_of_both(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     heed_plan *plan;
     char text[4096];
     const heed_problem problem = parsed("b4 h1 s1/40 d8 f32 prefix=30");

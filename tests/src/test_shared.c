@@ -12,16 +12,9 @@
 #include <cmocka.h>
 
 #include "internal.h"
+#include "problems.h"
 
 #define SPEC "b2 h4/2 s5/40 d24/16 f32 shared causal=br"
-
-static heed_problem parse(const char *spec)
-{
-    heed_problem problem;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s", heed_message());
-    return problem;
-}
 
 static void assert_refused(const heed_problem *problem, const char *message)
 {
@@ -32,7 +25,7 @@ static void assert_refused(const heed_problem *problem, const char *message)
 
 static void test_limits(void **state)
 {
-    heed_problem problem = parse("b1 h2 s3 d8/5 f16");
+    heed_problem problem = parsed("b1 h2 s3 d8/5 f16");
     problem.shared = 2;
     assert_refused(&problem, "shared is 2; it must be 0, or 1 where V is a part of K");
     problem.shared = -1;
@@ -62,12 +55,12 @@ static void test_normal_form(void **state)
     };
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         char text[HEED_SPEC_SIZE];
-        heed_problem problem = parse(specs[i][0]);
+        heed_problem problem = parsed(specs[i][0]);
         heed_problem_print(&problem, text, sizeof text);
         assert_string_equal(text, specs[i][1]);
         assert_int_equal(problem.v.seq, problem.k.seq);
         assert_int_equal(problem.v.head, problem.k.head);
-        heed_problem again = parse(text);
+        heed_problem again = parsed(text);
         assert_true(heed_problem_equal(&again, &problem));
         again.shared = 0;
         assert_false(heed_problem_equal(&again, &problem));
@@ -77,7 +70,7 @@ static void test_normal_form(void **state)
 /* K is read once. */
 static void test_bytes(void **state)
 {
-    heed_problem shared = parse("b1 h4/1 s3/100 d24/16 f16 shared"), own = shared;
+    heed_problem shared = parsed("b1 h4/1 s3/100 d24/16 f16 shared"), own = shared;
     own.shared = 0;
     assert_true(heed_problem_bytes(&own) - heed_problem_bytes(&shared) == 100 * 16 * 2);
     assert_true(heed_problem_flops(&own) == heed_problem_flops(&shared));
@@ -142,7 +135,7 @@ static void run_kernel(scene *s, heed_context *context, const char *kernel)
 
 static void test_kernels(void **state)
 {
-    scene s = { .problem = parse(SPEC) };
+    scene s = { .problem = parsed(SPEC) };
     const heed_problem *p = &s.problem;
     size_t q = (size_t)(p->batch * p->seq_q * p->heads_q * p->dim_qk);
     size_t k = (size_t)(p->batch * p->seq_k * p->heads_kv * p->dim_qk);

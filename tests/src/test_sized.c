@@ -17,8 +17,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "contexts.h"
 #include "expect.h"
 #include "heed.h"
+#include "problems.h"
 
 /* The first heed_problem, before it had a pass. */
 typedef struct first_problem {
@@ -74,14 +76,6 @@ static void page_end_free(void *room, size_t size)
     munmap((char *)room + size - page, 2 * page);
 }
 
-static heed_context *make_context(void)
-{
-    heed_context *context = NULL;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
-
 static void test_the_first_layout_is_kept(void **state)
 {
     assert_int_equal(sizeof(first_problem), offsetof(heed_problem, pass));
@@ -95,7 +89,7 @@ static void test_the_first_layout_is_kept(void **state)
 
 static void test_older_caller(void **state)
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(1);
     first_problem *old = page_end(sizeof *old), *normal = page_end(sizeof *normal);
     heed_problem *as_now = (heed_problem *)(void *)old;
     char text[HEED_SPEC_SIZE];
@@ -138,7 +132,7 @@ static void test_older_options(void **state)
 
 static void test_newer_caller(void **state)
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(1);
     later_problem problem = { .unknown = 7 }, normal;
     heed_plan *plan = NULL;
     memset(&normal, 0x5a, sizeof normal);
@@ -176,13 +170,12 @@ static void test_newer_caller(void **state)
 
 static void test_buffers(void **state)
 {
-    heed_context *context = make_context();
-    heed_problem problem;
+    heed_context *context = host_context(1);
     heed_plan *plan = NULL;
     float q[24] = { 0 }, k[24] = { 0 }, v[24], o[24] = { 0 };
     for (int i = 0; i < 24; i++)
         v[i] = 2;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     size_t room = heed_plan_workspace_size(plan);
     void *workspace = room ? aligned_alloc(HEED_ALIGNMENT, (room + 63) / 64 * 64) : NULL;
@@ -208,14 +201,13 @@ static void test_buffers(void **state)
 static void test_caller_without_operands(void **state)
 {
     size_t least = offsetof(heed_buffers, bias);
-    heed_context *context = make_context();
-    heed_problem problem;
+    heed_context *context = host_context(1);
     heed_plan *plan = NULL;
     float q[24] = { 0 }, k[24] = { 0 }, v[24] = { 0 }, o[24];
     heed_buffers *old = page_end(least);
     const heed_buffers first = { .size = least, .q = q, .k = k, .v = v, .o = o };
     memset(o, 0xff, sizeof o);
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     assert_int_equal(heed_plan_create_named(&plan, context, &problem, "fwd_any_scalar_row"),
                      HEED_OK);
     memcpy(old, &first, least);
@@ -246,10 +238,9 @@ static void test_caller_without_operands(void **state)
 static void test_wrong_sizes(void **state)
 {
     static const size_t sizes[] = { 0, 1, sizeof(size_t), SIZE_MAX };
-    heed_context *context = make_context(), *other = NULL;
-    heed_problem problem;
+    heed_context *context = host_context(1), *other = NULL;
+    heed_problem problem = parsed(spec);
     heed_plan *plan = NULL;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     for (size_t i = 0; i < COUNT(sizes); i++) {
         char size[32], text[8] = "full";
@@ -275,14 +266,13 @@ static void test_wrong_sizes(void **state)
 
 static void test_candidates_of_any_size(void **state)
 {
-    heed_context *context = make_context();
-    heed_problem problem;
+    heed_context *context = host_context(1);
     heed_plan *plan = NULL;
     struct {
         heed_candidate known;
         char unknown[8];
     } later;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     memset(&later, 0x5a, sizeof later);
     assert_int_equal(heed_plan_candidate_sized(plan, 0, &later.known, sizeof later), HEED_OK);

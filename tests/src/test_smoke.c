@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "heed.h"
 
 static const char *const specs[] = {
@@ -108,10 +109,8 @@ static void execute(const heed_plan *plan)
 
 static void test_all_kernels(void **state)
 {
-    heed_context *context = NULL;
-    heed_options options = { .size = sizeof options, .threads = 2 };
+    heed_context *context = host_context(2);
     int executed = 0;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         heed_problem problem;
         if (heed_problem_parse(&problem, specs[i]) != HEED_OK)

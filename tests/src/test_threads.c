@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "heed.h"
 
 #define THREADS 6
@@ -240,10 +241,8 @@ static void *learn(void *data)
 
 static void test_shared_wisdom(void **state)
 {
-    heed_options options = { .size = sizeof options, .threads = 2, .cpu = "scalar" };
-    heed_context *context = NULL;
+    heed_context *context = host_context_of(2, "scalar");
     learner learners[THREADS];
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (int i = 0; i < THREADS; i++)
         learners[i] = (learner){ .context = context, .index = i };
     in_threads(learn, learners, sizeof *learners);

@@ -62,8 +62,7 @@ static cli_exit print_insights(const lab_evolve *it)
     return code;
 }
 
-/* The mean logarithm of the times of heed's plans; NAN if one was not timed. */
-static double planned_score(const lab_sweep *sweep)
+double evolve_planned_score(const lab_sweep *sweep)
 {
     double sum = 0;
     for (size_t i = 0; i < sweep->problems.count; i++)
@@ -76,7 +75,7 @@ static double planned_score(const lab_sweep *sweep)
 static lab_figures figures_of(const lab_evolve *it)
 {
     const lab_search_result result = result_of(it);
-    const double from = planned_score(&it->sweep);
+    const double from = evolve_planned_score(&it->sweep);
     double *values = calloc(result.count + 1, sizeof *values);
     size_t count = 0;
     lab_figures figures = { .seconds = (double)(heed_clock_ns() - it->start_ns) * 1e-9,

@@ -38,17 +38,6 @@ static bool was_compiled(const lab_sources_kernel *it)
            it->verdict != LAB_RECORD_UNPROTECTED;
 }
 
-/* The mean logarithm of the times of heed's plans, the rival of all sources; NAN if one was not
- * timed. */
-static double rival_score(const lab_sweep *sweep)
-{
-    double sum = 0;
-    for (size_t i = 0; i < sweep->problems.count; i++)
-        sum += sweep->shapes[i].usual_seconds > 0 ? log(sweep->shapes[i].usual_seconds)
-                                                  : (double)NAN;
-    return sum / (double)sweep->problems.count;
-}
-
 /* Speed-ups of the sources that passed, over a kernel with the score @from. */
 static lab_speedups speedups(const lab_sources *all, double from)
 {
@@ -76,7 +65,7 @@ static lab_figures figures_of(const lab_sources *all)
         figures.passed += isfinite(all->kernels[i].score);
     }
     figures.origin = speedups(all, all->count > 0 ? all->kernels[0].score : (double)NAN);
-    figures.rival = speedups(all, rival_score(&all->run->sweep));
+    figures.rival = speedups(all, evolve_planned_score(&all->run->sweep));
     return figures;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/path.h"
 #include "cli/base/source.h"
 #include "evolve.h"
 #include "src/device.h"
@@ -23,21 +24,6 @@ static const char *find_origin(const cli_args *args, char *path, size_t size)
     return given ? cli_find_list("proposers", given, path, size) : NULL;
 }
 
-/* True if a program of that name is in a folder of PATH. */
-static bool is_in_path(const char *name)
-{
-    char file[PATH_MAX];
-    const char *folder = getenv("PATH");
-    while (folder && *folder) {
-        int length = (int)strcspn(folder, ":");
-        snprintf(file, sizeof file, "%.*s/%s", length, folder, name);
-        if (access(file, X_OK) == 0)
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
-}
-
 static const char *proposer_name(size_t index)
 {
     static const char *const names[] = { "regions", "openai" };
@@ -46,9 +32,10 @@ static const char *proposer_name(size_t index)
 
 static cli_exit check_proposer(const char *command)
 {
-    char path[512];
+    char path[512], found[PATH_MAX];
     lab_proposer_find(command, path, sizeof path);
-    if (!strchr(path, '/') && !is_in_path(path))
+    if (!strchr(path, '/') &&
+        !lab_path_find(getenv("PATH"), path, lab_path_is_program, found, sizeof found))
         return cli_name_check("--proposer: there is no program", command, proposer_name,
                               "regions and openai come with heed");
     if (!strchr(path, '/') || access(path, X_OK) == 0)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ends.h"
 #include "base/file.h"
 #include "cli/verbs/board/board.h"
 #include "inspect.h"
@@ -19,12 +20,6 @@
 #define MACROS_MAX 64
 #define MACRO_SIZE 512
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* True if @path exists: a word of a spec does not name a file. */
 static bool is_there(const char *path)
 {
@@ -35,7 +30,7 @@ static bool is_there(const char *path)
 
 bool inspect_is_file(const char *operand)
 {
-    return ends_with(operand, ".cu") || ends_with(operand, ".cubin") || is_there(operand);
+    return lab_ends_with(operand, ".cu") || lab_ends_with(operand, ".cubin") || is_there(operand);
 }
 
 /* True if @text is NAME or NAME=VALUE, as for a compiler's -D. A value may be anything on one
@@ -227,7 +222,8 @@ static cli_exit compile_all(inspect_job *job, const char *path, const char *text
 /* A pipe has no extension: a cubin begins like every ELF file. */
 static bool is_source(const char *path, const char *data)
 {
-    return ends_with(path, ".cu") || (lab_file_is_stream(path) && strncmp(data, "\177ELF", 4) != 0);
+    return lab_ends_with(path, ".cu") ||
+           (lab_file_is_stream(path) && strncmp(data, "\177ELF", 4) != 0);
 }
 
 static cli_exit inspect_file(inspect_job *job, const char *path)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/ends.h"
 #include "report.h"
 
 #define DEPTH_MAX 4
@@ -15,12 +16,6 @@
 /* -------------------------------------------------------------------------- */
 /* Files                                                                      */
 /* -------------------------------------------------------------------------- */
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), needed = strlen(end);
-    return length > needed && strcmp(text + length - needed, end) == 0;
-}
 
 /* 2026-01-31 */
 static bool is_date(const char *name)
@@ -84,7 +79,7 @@ static char *join(const char *folder, const char *name)
     size_t size = strlen(folder) + strlen(name) + 2;
     char *path = malloc(size);
     if (path)
-        snprintf(path, size, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/", name);
+        snprintf(path, size, "%s%s%s", folder, lab_ends_with(folder, "/") ? "" : "/", name);
     return path;
 }
 
@@ -106,7 +101,7 @@ static cli_exit add_entry(report_records *records, const char *folder, const cha
         return out_of_memory(folder);
     cli_exit code = CLI_OK;
     if (what == RECORDS) {
-        if (ends_with(name, ".json") && !is_folder(path))
+        if (lab_ends_with(name, ".json") && !is_folder(path))
             code = add_file(records, path);
     } else if (is_date(name) == (what == DATES) && is_folder(path))
         code = add_folder(records, path, depth + 1);

@@ -30,14 +30,6 @@ bool roofline_known(lab_ceilings *ceilings, heed_context *context);
 /* roofline_age() returns the seconds since they were measured, at least 0. */
 double roofline_age(const lab_ceilings *ceilings);
 
-/* -------------------------------------------------------------------------- */
-/* roofline.c: a GPU that is not present here                                 */
-/* -------------------------------------------------------------------------- */
-
-/* roofline_machine_find() finds the device @name of machines.def, or prints an error that lists
- * them. */
-cli_exit roofline_machine_find(heed_gpu *gpu, const char *name);
-
 /* The cost model's prediction for a problem. */
 typedef struct roofline_prediction {
     char kernel[HEED_NAME_SIZE]; /* kernel and config; "" if none supports it */

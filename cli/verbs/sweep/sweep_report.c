@@ -31,9 +31,7 @@ static int by_score(const void *a, const void *b)
     const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
     if (one->shapes != other->shapes)
         return one->shapes > other->shapes ? -1 : 1;
-    if (one->score != other->score)
-        return one->score < other->score ? -1 : 1;
-    return one->index < other->index ? -1 : one->index > other->index;
+    return lab_try_order(a, b);
 }
 
 /* Puts the search's choice first: it was timed longer than the others. */

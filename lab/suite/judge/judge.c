@@ -60,25 +60,26 @@ typedef struct judge {
     bool inexact;
 } judge;
 
-static void decide(judge *it, lab_judged judged, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void decide(judge *it, lab_judged judged, const char *format, ...)
+bool lab_judgement_decide(lab_judgement *judgement, lab_judged judged, const char *format, ...)
 {
     va_list list;
-    it->judgement->judged = judged;
+    judgement->judged = judged;
     va_start(list, format);
-    vsnprintf(it->judgement->evidence, sizeof it->judgement->evidence, format, list);
+    vsnprintf(judgement->evidence, sizeof judgement->evidence, format, list);
     va_end(list);
+    return false;
 }
 
-/* Judges a solution whose process failed. */
-static void decide_failed(judge *it, const lab_trial_outcome *outcome)
+bool lab_judgement_fail(lab_judgement *judgement, const lab_trial_outcome *outcome,
+                        const char *other)
 {
-    bool ours = outcome->verdict == LAB_TRIAL_SYSTEM || outcome->verdict == LAB_TRIAL_UNPROTECTED ||
+    bool ours = other || outcome->verdict == LAB_TRIAL_SYSTEM ||
+                outcome->verdict == LAB_TRIAL_UNPROTECTED ||
                 outcome->verdict == LAB_TRIAL_INTERRUPTED;
-    snprintf(it->judgement->verdict, sizeof it->judgement->verdict, "%s",
+    snprintf(judgement->verdict, sizeof judgement->verdict, "%s",
              lab_trial_verdict_name(outcome->verdict));
-    decide(it, ours ? LAB_JUDGED_NOT : LAB_JUDGED_FAILED, "%s", outcome->text);
+    return lab_judgement_decide(judgement, ours ? LAB_JUDGED_NOT : LAB_JUDGED_FAILED, "%s%s%s",
+                                other ? other : "", other ? ": " : "", outcome->text);
 }
 
 /* ---- Gates ---- */
@@ -115,13 +116,13 @@ static bool take_report(judge *it, const char *kind, const lab_report *report)
         snprintf(it->judgement->values, sizeof it->judgement->values, "%s", kind);
         if (is_rounding(it, i, verdict)) {
             it->inexact = true;
-            decide(it, LAB_JUDGED_INEXACT, "%s", verdict->reason);
+            lab_judgement_decide(it->judgement, LAB_JUDGED_INEXACT, "%s", verdict->reason);
             continue;
         }
         if (lab_box_outcome(it->box)->verdict != LAB_TRIAL_OK)
-            decide_failed(it, lab_box_outcome(it->box));
+            lab_judgement_fail(it->judgement, lab_box_outcome(it->box), NULL);
         else
-            decide(it, asked[i].judged, "%s", verdict->reason);
+            lab_judgement_decide(it->judgement, asked[i].judged, "%s", verdict->reason);
         return false;
     }
     return true;
@@ -182,8 +183,8 @@ static void look_for_memory(judge *it, const lab_box_command *command)
         return;
     char found[LAB_TASK_TEXT];
     snprintf(found, sizeof found, "%s", it->judgement->evidence);
-    decide(it, LAB_JUDGED_CHEATS, "right in a process that has seen no other values, else: %.300s",
-           found);
+    lab_judgement_decide(it->judgement, LAB_JUDGED_CHEATS,
+                         "right in a process that has seen no other values, else: %.300s", found);
 }
 
 /* ---- Times ---- */
@@ -208,13 +209,14 @@ static bool time_once(judge *it, int round, double *seconds, heed_status *status
         lab_sample_reset(sample);
     bool right = *status == HEED_OK && lab_box_time(it->box, &values, seconds);
     if (*status == HEED_OK && !right)
-        decide_failed(it, lab_box_outcome(it->box));
+        lab_judgement_fail(it->judgement, lab_box_outcome(it->box), NULL);
     double error = right ? lab_sample_error(sample, lab_box_output(it->box), NULL) : 0;
     double most = it->inexact ? INEXACT_MOST : 1;
     if (error > most) {
-        decide(it, LAB_JUDGED_CHEATS,
-               "right at the gates, and %.3g times the error allowed in call %d that was timed",
-               error, round + 1);
+        lab_judgement_decide(
+            it->judgement, LAB_JUDGED_CHEATS,
+            "right at the gates, and %.3g times the error allowed in call %d that was timed", error,
+            round + 1);
         right = false;
     }
     lab_sample_destroy(sample);
@@ -226,8 +228,9 @@ static bool time_once(judge *it, int round, double *seconds, heed_status *status
 static void compare_times(judge *it)
 {
     if (lab_times_judge(it->judgement, it->how->device, 0) && !it->inexact)
-        decide(it, LAB_JUDGED_RIGHT, "passes %zu kinds of values; %.3g ms a call", KINDS,
-               it->judgement->fresh * 1e3);
+        lab_judgement_decide(it->judgement, LAB_JUDGED_RIGHT,
+                             "passes %zu kinds of values; %.3g ms a call", KINDS,
+                             it->judgement->fresh * 1e3);
 }
 
 /* Times calls on new values, from number @first. Returns false if that was decisive. */
@@ -253,7 +256,7 @@ static heed_status time_it(judge *it)
         if (!time_rounds(it, i * ROUNDS, &status))
             return status;
         if (!lab_times_repeat(it->box, &it->judgement->claimed, &it->judgement->repeated)) {
-            decide_failed(it, lab_box_outcome(it->box));
+            lab_judgement_fail(it->judgement, lab_box_outcome(it->box), NULL);
             return HEED_OK;
         }
         compare_times(it);
@@ -280,7 +283,7 @@ static bool find_problem(judge *it, const lab_task *task)
     if (!why && heed_problem_parse(&own, task->attention[0].spec) != HEED_OK)
         why = "its problem cannot be read";
     if (why) {
-        decide(it, LAB_JUDGED_NOT, "%s", why);
+        lab_judgement_decide(it->judgement, LAB_JUDGED_NOT, "%s", why);
         return false;
     }
     if (!task->whole)
@@ -311,7 +314,7 @@ heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const
                                       .unsafe = how->unsafe,
                                       .interrupted = how->interrupted };
     if (!lab_box_open(&it.box, &command, &outcome)) {
-        decide_failed(&it, &outcome);
+        lab_judgement_fail(judgement, &outcome, NULL);
         return judgement->judged != LAB_JUDGED_NOT
                    ? HEED_OK
                    : lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, outcome.text);

@@ -45,6 +45,15 @@ typedef struct lab_judgement {
     char verdict[16]; /* of its process, such as "hang", if that failed */
 } lab_judgement;
 
+/* lab_judgement_decide() writes what was found and its evidence; lab_judgement_fail() likewise that
+ * a process failed: the solution's, which is its own fault unless the system could not run it, or
+ * if
+ * @other is not NULL the one of that name. Both return false. */
+bool lab_judgement_decide(lab_judgement *judgement, lab_judged judged, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool lab_judgement_fail(lab_judgement *judgement, const lab_trial_outcome *outcome,
+                        const char *other);
+
 typedef struct lab_judging {
     const lab_python *python;
     const char *device;                /* torch's: "cpu", "cuda:0" */

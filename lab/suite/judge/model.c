@@ -6,7 +6,6 @@
 #include "lab/suite/judge/times.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,28 +56,11 @@ typedef struct models {
     bool inexact;
 } models;
 
-static bool decide(models *it, lab_judged judged, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static bool decide(models *it, lab_judged judged, const char *format, ...)
-{
-    va_list list;
-    it->judgement->judged = judged;
-    va_start(list, format);
-    vsnprintf(it->judgement->evidence, sizeof it->judgement->evidence, format, list);
-    va_end(list);
-    return false;
-}
-
 /* Judges after a box failed: only the solution's box is its fault. */
 static bool decide_failed(models *it, int which, const lab_trial_outcome *outcome)
 {
-    bool ours = which != SOLUTION || outcome->verdict == LAB_TRIAL_SYSTEM ||
-                outcome->verdict == LAB_TRIAL_UNPROTECTED ||
-                outcome->verdict == LAB_TRIAL_INTERRUPTED;
-    snprintf(it->judgement->verdict, sizeof it->judgement->verdict, "%s",
-             lab_trial_verdict_name(outcome->verdict));
-    return decide(it, ours ? LAB_JUDGED_NOT : LAB_JUDGED_FAILED, "%s%s",
-                  which != SOLUTION ? "the task's own model: " : "", outcome->text);
+    return lab_judgement_fail(it->judgement, outcome,
+                              which != SOLUTION ? "the task's own model" : NULL);
 }
 
 /* ---- Boxes and values ---- */
@@ -152,7 +134,7 @@ static bool call(models *it, int which, double *seconds)
         return decide_failed(it, which, lab_box_outcome(it->box[which]));
     if (changed && which == SOLUTION) {
         snprintf(it->judgement->gate, sizeof it->judgement->gate, "inputs");
-        return decide(it, LAB_JUDGED_CHEATS, "its inputs were written to");
+        return lab_judgement_decide(it->judgement, LAB_JUDGED_CHEATS, "its inputs were written to");
     }
     return true;
 }
@@ -179,7 +161,8 @@ static bool is_steady(models *it)
     if (!lab_box_call(it->box[DOUBLE], (const float *const *)it->inputs, &unused, &changed))
         return decide_failed(it, DOUBLE, lab_box_outcome(it->box[DOUBLE]));
     if (changed)
-        return decide(it, LAB_JUDGED_NOT, "its task's own model writes to its inputs");
+        return lab_judgement_decide(it->judgement, LAB_JUDGED_NOT,
+                                    "its task's own model writes to its inputs");
     memcpy(it->expected, lab_box_output(it->box[DOUBLE]),
            it->task->output_elements * sizeof *it->expected);
     if (!call(it, DOUBLE, &unused))
@@ -187,10 +170,11 @@ static bool is_steady(models *it)
     const double error = error_of(it, DOUBLE);
     if (error <= STEADY_MOST)
         return true;
-    return decide(it, LAB_JUDGED_NOT,
-                  "its task's own model differs by %.3g between two calls with the same inputs: it "
-                  "draws random numbers, or keeps something",
-                  error);
+    return lab_judgement_decide(
+        it->judgement, LAB_JUDGED_NOT,
+        "its task's own model differs by %.3g between two calls with the same inputs: it "
+        "draws random numbers, or keeps something",
+        error);
 }
 
 /* The number of a call of the solution, from 1. */
@@ -223,12 +207,13 @@ static bool compare(models *it, size_t kind, int round)
     snprintf(it->judgement->values, sizeof it->judgement->values, "%s", kinds[kind].name);
     const bool before = it->inexact, rounds = error <= INEXACT_MOST * allowed;
     it->inexact = it->inexact || rounds;
-    decide(it,
-           rounds                 ? LAB_JUDGED_INEXACT
-           : round > 0 && !before ? LAB_JUDGED_CHEATS
-                                  : LAB_JUDGED_WRONG,
-           "relative error %.3g, where the task's own model in float32 has %.3g, in call %d", error,
-           error_of(it, SINGLE), call_number(kind, round));
+    lab_judgement_decide(
+        it->judgement,
+        rounds                 ? LAB_JUDGED_INEXACT
+        : round > 0 && !before ? LAB_JUDGED_CHEATS
+                               : LAB_JUDGED_WRONG,
+        "relative error %.3g, where the task's own model in float32 has %.3g, in call %d", error,
+        error_of(it, SINGLE), call_number(kind, round));
     return rounds;
 }
 
@@ -259,8 +244,8 @@ static bool judge_times(models *it)
     if (!lab_times_repeat(it->box[SOLUTION], &j->claimed, &j->repeated))
         return decide_failed(it, SOLUTION, lab_box_outcome(it->box[SOLUTION]));
     if (lab_times_judge(j, it->how->device, it->fresh - repeated) && !it->inexact)
-        decide(it, LAB_JUDGED_RIGHT, "as near as the task's own model, on %zu kinds of values",
-               KINDS);
+        lab_judgement_decide(it->judgement, LAB_JUDGED_RIGHT,
+                             "as near as the task's own model, on %zu kinds of values", KINDS);
     return true;
 }
 

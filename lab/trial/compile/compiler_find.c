@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/base/path.h"
 #include "lab/trial/compile/compile.h"
 #include "lab/trial/compile/compiler.h"
 
@@ -33,45 +34,17 @@ static bool is_systems(const char *path)
     return false;
 }
 
-/* True if the file is an ELF binary, not a script. */
-static bool is_binary(const char *path)
-{
-    char start[4] = "";
-    FILE *file = fopen(path, "re");
-    bool binary = file && fread(start, 1, 4, file) == 4 && memcmp(start, "\177ELF", 4) == 0;
-
-    if (file)
-        fclose(file);
-    return binary;
-}
-
 static bool may_run(const char *path)
 {
     char real[PATH_MAX];
 
     return path[0] == '/' && access(path, X_OK) == 0 && realpath(path, real) &&
-           (is_systems(real) || is_binary(real));
-}
-
-/* True if there is a program @name in the folder at @folder, which ends at a colon. */
-static bool is_program(const char *folder, const char *name, char path[PATH_MAX])
-{
-    int length = snprintf(path, PATH_MAX, "%.*s/%s", (int)strcspn(folder, ":"), folder, name);
-
-    return length > 0 && length < PATH_MAX && may_run(path);
+           (is_systems(real) || lab_path_is_binary(real));
 }
 
 static bool find_in_path(const char *name, char path[PATH_MAX])
 {
-    const char *folder = getenv("PATH");
-
-    while (folder && *folder) {
-        if (is_program(folder, name, path))
-            return true;
-        folder += strcspn(folder, ":");
-        folder += *folder == ':';
-    }
-    return false;
+    return lab_path_find(getenv("PATH"), name, may_run, path, PATH_MAX);
 }
 
 bool lab_compiler_find(char path[PATH_MAX])

@@ -194,12 +194,10 @@ void lab_run_row(const lab_run *run, const heed_problem *problem, int64_t row, d
     lab_elements_load(problem->type, run->o, row * problem->dim_v, problem->dim_v, o);
 }
 
-double lab_row_distance(const double *a, const double *b, int64_t dim)
+double lab_add_logarithms(double a, double b)
 {
-    double sum = 0;
-    for (int64_t c = 0; c < dim; c++)
-        sum += isfinite(b[c]) ? (a[c] - b[c]) * (a[c] - b[c]) : 0;
-    return sqrt(sum);
+    double high = fmax(a, b), low = fmin(a, b);
+    return low == -INFINITY ? high : high + log1p(exp(low - high));
 }
 
 void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab_run *a,

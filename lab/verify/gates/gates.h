@@ -96,9 +96,8 @@ bool lab_judge_classes(const lab_check *check, const lab_run *run, lab_verdict *
 /* lab_run_row() writes the dim_v elements of O in a row to @o. */
 void lab_run_row(const lab_run *run, const heed_problem *problem, int64_t row, double *o);
 
-/* lab_row_distance() returns the norm of the difference of two rows, over the columns that are
- * finite in @b. */
-double lab_row_distance(const double *a, const double *b, int64_t dim);
+/* lab_add_logarithms() returns log(exp(a) + exp(b)), for LSEs. */
+double lab_add_logarithms(double a, double b);
 
 /* lab_worst_add_runs() adds the distance of O of two runs in a row. */
 void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab_run *a,

@@ -350,13 +350,6 @@ void lab_gate_shown(const lab_check *check, lab_verdict *verdict)
 /* Sinks                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* log(exp(a) + exp(b)) */
-static double add_logarithms(double a, double b)
-{
-    double high = fmax(a, b), low = fmin(a, b);
-    return low == -INFINITY ? high : high + log1p(exp(low - high));
-}
-
 /* Compares the row with its sink to the row of @without, to which the sink is added. */
 static void add_sink(lab_worst *worst, const lab_check *check, const lab_variant *without,
                      int64_t i)
@@ -366,7 +359,7 @@ static void add_sink(lab_worst *worst, const lab_check *check, const lab_variant
     int64_t row = expect->rows[i];
     heed_buffers data = lab_values_buffers(check->values);
     double sink = lab_sink(problem, &data, lab_row_at(problem, row)), norm = 0;
-    double bare = (double)without->run.lse[row], lse = add_logarithms(bare, sink);
+    double bare = (double)without->run.lse[row], lse = lab_add_logarithms(bare, sink);
     double a[HEED_DIM_MAX], b[HEED_DIM_MAX], unit = lab_type_unit(problem->type);
     lab_run_row(&check->runs[0], problem, row, a);
     lab_run_row(&without->run, problem, row, b);

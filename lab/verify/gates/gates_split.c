@@ -99,13 +99,6 @@ static double weight_of(float lse, double lse_whole)
     return lse == -INFINITY ? 0 : exp((double)lse - lse_whole);
 }
 
-/* log(exp(a) + exp(b)) */
-static double add_logarithms(double a, double b)
-{
-    double high = fmax(a, b), low = fmin(a, b);
-    return low == -INFINITY ? high : high + log1p(exp(low - high));
-}
-
 /* Adds the distance of the merged halves from the whole. The errors of the whole are allowed twice,
  * as the halves have them too. Each half also rounds its output and its operands, even where the
  * two outputs cancel, and its weight contains the error of its LSE.
@@ -117,7 +110,7 @@ static void add_merger(lab_worst *worst, const lab_check *check, const lab_varia
     int64_t row = check->expect->rows[i];
     double unit = 2 * (lab_type_unit(problem->type) + lab_products_unit(problem->products));
     double whole[HEED_DIM_MAX], part[HEED_DIM_MAX], merged[HEED_DIM_MAX] = { 0 };
-    double lse = add_logarithms((double)half[0].run.lse[row], (double)half[1].run.lse[row]);
+    double lse = lab_add_logarithms((double)half[0].run.lse[row], (double)half[1].run.lse[row]);
     double lse_allowed = 3 * check->expect->lse_budget[i], allowed = 2 * check->expect->o_budget[i];
     lab_run_row(&check->runs[0], problem, row, whole);
     for (int h = 0; h < 2; h++) {

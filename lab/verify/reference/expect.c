@@ -68,8 +68,15 @@ static void choose_rows(lab_expect *expect, const heed_problem *problem,
 /* ---------------------------------------------------------------------------------------------- */
 /* One row                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
-/* The norm of @a - @b over the columns where @b is finite. */
-static double distance(const double *a, const double *b, int64_t dim)
+double lab_row_norm(const double *a, int64_t dim)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < dim; c++)
+        sum += a[c] * a[c];
+    return sqrt(sum);
+}
+
+double lab_row_distance(const double *a, const double *b, int64_t dim)
 {
     double sum = 0;
     for (int64_t c = 0; c < dim; c++)
@@ -96,7 +103,7 @@ static void add_naive(row_errors *errors, const heed_problem *problem, const hee
 {
     double naive[HEED_DIM_MAX], naive_lse;
     lab_naive_row(problem, data, row, scratch->part, cut, scratch->singles, naive, &naive_lse);
-    double off = fmax(0, distance(naive, o, problem->dim_v) - reach);
+    double off = fmax(0, lab_row_distance(naive, o, problem->dim_v) - reach);
     errors->o = larger(off, errors->o);
     errors->lse = larger(fabs(naive_lse - lse), errors->lse);
 }

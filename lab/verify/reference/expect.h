@@ -167,6 +167,11 @@ bool lab_expect_weightless(const lab_expect *expect, int64_t i);
 int64_t lab_expect_misplaced(const lab_expect *expect, int64_t i, const double *o,
                              const float *lse);
 
+/* lab_row_norm() returns the norm of a row, lab_row_distance() that of the difference of two over
+ * the columns that are finite in @b. */
+double lab_row_norm(const double *a, int64_t dim);
+double lab_row_distance(const double *a, const double *b, int64_t dim);
+
 /* lab_expect_destroy() frees @expect; NULL is ignored. */
 void lab_expect_destroy(lab_expect *expect);
 

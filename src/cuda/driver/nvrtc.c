@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "places.h"
 
 /* -------------------------------------------------------------------------- */
 /* One library                                                                */
@@ -111,20 +112,9 @@ static bool open_library(heed_nvrtc *nvrtc, const char *name, int mode, char *wh
 /* Places                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* How the file names of a place are formed. */
-typedef enum root_kind {
-    ROOT_FILE,   /* the variable names the file itself, which must be valid */
-    ROOT_LOADED, /* libraries loaded by the process, by SONAME */
-    ROOT_FOLDER, /* the pattern below the folder that the variable names */
-    ROOT_PYTHON, /* the pattern below the folder that has the bin/ with the python3 of PATH */
-    ROOT_REAL,   /* the same, with symlinks resolved */
-    ROOT_FIXED,  /* the pattern only */
-    ROOT_SYSTEM  /* the dynamic loader's search, by SONAME */
-} root_kind;
-
 typedef struct search_place {
     const char *name;
-    root_kind kind;
+    heed_root kind;
     const char *variable;
     const char *pattern; /* of glob(3) */
 } search_place;
@@ -136,101 +126,39 @@ typedef struct search_place {
 #define DEBIAN_13 "/lib/python3*/dist-packages/nvidia/cu1[3-9]/lib" LIBRARY
 
 static const search_place places[] = {
-    { "HEED_NVRTC", ROOT_FILE, "HEED_NVRTC", NULL },
-    { "this process", ROOT_LOADED, NULL, NULL },
-    { "VIRTUAL_ENV", ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_13 },
-    { "VIRTUAL_ENV", ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_12 },
-    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", WHEEL_13 },
-    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", WHEEL_12 },
-    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", "/lib" LIBRARY },
-    { "python3", ROOT_PYTHON, NULL, WHEEL_13 },
-    { "python3", ROOT_PYTHON, NULL, WHEEL_12 },
-    { "python3", ROOT_PYTHON, NULL, DEBIAN_13 },
-    { "python3", ROOT_PYTHON, NULL, DEBIAN_12 },
-    { "python3", ROOT_REAL, NULL, WHEEL_13 },
-    { "python3", ROOT_REAL, NULL, WHEEL_12 },
-    { "python3 of the user", ROOT_FOLDER, "HOME", "/.local" WHEEL_13 },
-    { "python3 of the user", ROOT_FOLDER, "HOME", "/.local" WHEEL_12 },
-    { "python3 of the system", ROOT_FIXED, NULL, "/usr/local" DEBIAN_13 },
-    { "python3 of the system", ROOT_FIXED, NULL, "/usr/local" DEBIAN_12 },
-    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/lib64" LIBRARY },
-    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/lib" LIBRARY },
-    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/targets/*/lib" LIBRARY },
-    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/lib64" LIBRARY },
-    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/lib" LIBRARY },
-    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/targets/*/lib" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda/lib64" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda/lib" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/lib64" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/lib" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/targets/*/lib" LIBRARY },
-    { "the system", ROOT_SYSTEM, NULL, NULL },
+    { "HEED_NVRTC", HEED_ROOT_FILE, "HEED_NVRTC", NULL },
+    { "this process", HEED_ROOT_LOADED, NULL, NULL },
+    { "VIRTUAL_ENV", HEED_ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_13 },
+    { "VIRTUAL_ENV", HEED_ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_12 },
+    { "CONDA_PREFIX", HEED_ROOT_FOLDER, "CONDA_PREFIX", WHEEL_13 },
+    { "CONDA_PREFIX", HEED_ROOT_FOLDER, "CONDA_PREFIX", WHEEL_12 },
+    { "CONDA_PREFIX", HEED_ROOT_FOLDER, "CONDA_PREFIX", "/lib" LIBRARY },
+    { "python3", HEED_ROOT_PYTHON, NULL, WHEEL_13 },
+    { "python3", HEED_ROOT_PYTHON, NULL, WHEEL_12 },
+    { "python3", HEED_ROOT_PYTHON, NULL, DEBIAN_13 },
+    { "python3", HEED_ROOT_PYTHON, NULL, DEBIAN_12 },
+    { "python3", HEED_ROOT_REAL, NULL, WHEEL_13 },
+    { "python3", HEED_ROOT_REAL, NULL, WHEEL_12 },
+    { "python3 of the user", HEED_ROOT_FOLDER, "HOME", "/.local" WHEEL_13 },
+    { "python3 of the user", HEED_ROOT_FOLDER, "HOME", "/.local" WHEEL_12 },
+    { "python3 of the system", HEED_ROOT_FIXED, NULL, "/usr/local" DEBIAN_13 },
+    { "python3 of the system", HEED_ROOT_FIXED, NULL, "/usr/local" DEBIAN_12 },
+    { "CUDA_HOME", HEED_ROOT_FOLDER, "CUDA_HOME", "/lib64" LIBRARY },
+    { "CUDA_HOME", HEED_ROOT_FOLDER, "CUDA_HOME", "/lib" LIBRARY },
+    { "CUDA_HOME", HEED_ROOT_FOLDER, "CUDA_HOME", "/targets/*/lib" LIBRARY },
+    { "CUDA_PATH", HEED_ROOT_FOLDER, "CUDA_PATH", "/lib64" LIBRARY },
+    { "CUDA_PATH", HEED_ROOT_FOLDER, "CUDA_PATH", "/lib" LIBRARY },
+    { "CUDA_PATH", HEED_ROOT_FOLDER, "CUDA_PATH", "/targets/*/lib" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda/lib64" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda/lib" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda-*/lib64" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda-*/lib" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda-*/targets/*/lib" LIBRARY },
+    { "the system", HEED_ROOT_SYSTEM, NULL, NULL },
 };
 
 /* Names of the library. CUDA 11.2 to 11.8 all use 11.2. */
 static const char *const sonames[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2" };
-
-/* Looks for python3 on PATH without running it. */
-static bool find_python(char path[PATH_MAX])
-{
-    const char *folder = getenv("PATH");
-    while (folder && *folder) {
-        size_t length = strcspn(folder, ":");
-        int needed = snprintf(path, PATH_MAX, "%.*s/python3", (int)length, folder);
-        if (length > 0 && length < PATH_MAX && needed < PATH_MAX && access(path, X_OK) == 0)
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
-}
-
-/* Removes the last @count components of @path. */
-static bool cut_path(char *path, int count)
-{
-    for (int i = 0; i < count; i++) {
-        char *slash = strrchr(path, '/');
-        if (!slash)
-            return false;
-        *slash = '\0';
-    }
-    return true;
-}
-
-/* The folder that @place's pattern is below; false if there is none on this machine. */
-static bool find_root(const search_place *place, char root[PATH_MAX])
-{
-    char path[PATH_MAX];
-    const char *value = place->variable ? getenv(place->variable) : NULL;
-    switch (place->kind) {
-    case ROOT_FOLDER:
-        return value && *value && snprintf(root, PATH_MAX, "%s", value) < PATH_MAX;
-    case ROOT_PYTHON:
-        return find_python(root) && cut_path(root, 2);
-    case ROOT_REAL:
-        return find_python(path) && realpath(path, root) && cut_path(root, 2);
-    case ROOT_FIXED:
-        root[0] = '\0';
-        return true;
-    case ROOT_FILE:
-    case ROOT_LOADED:
-    case ROOT_SYSTEM:
-        break;
-    }
-    return false;
-}
-
-/* Writes @root, with glob characters escaped, and @pattern; returns false if they are too long. */
-static bool join_pattern(const char *root, const char *pattern, char text[PATH_MAX])
-{
-    size_t at = 0;
-    for (; *root && at + 2 < PATH_MAX; root++) {
-        if (strchr("\\*?[", *root))
-            text[at++] = '\\';
-        text[at++] = *root;
-    }
-    int needed = snprintf(text + at, PATH_MAX - at, "%s", pattern);
-    return !*root && needed >= 0 && (size_t)needed < PATH_MAX - at;
-}
 
 /* -------------------------------------------------------------------------- */
 /* The search                                                                 */
@@ -270,9 +198,9 @@ static bool try_sonames(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const char
 static bool try_pattern(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const search_place *place)
 {
     char root[PATH_MAX], pattern[PATH_MAX];
-    if (!find_root(place, root))
-        return false; /* the variable is not set */
-    if (!join_pattern(root, place->pattern, pattern)) {
+    if (!heed_root_find(place->kind, place->variable, root))
+        return false; /* a variable that is not set is no place */
+    if (!heed_root_pattern(root, place->pattern, "", pattern)) {
         note_try(search, place->name, root, "the path is too long");
         return false;
     }
@@ -293,17 +221,17 @@ static bool try_place(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const search
 {
     const char *value;
     switch (place->kind) {
-    case ROOT_FILE:
+    case HEED_ROOT_FILE:
         value = getenv(place->variable);
         return value && *value && try_library(nvrtc, search, place->name, value, 0);
-    case ROOT_LOADED:
+    case HEED_ROOT_LOADED:
         return try_sonames(nvrtc, search, place->name, RTLD_NOLOAD);
-    case ROOT_SYSTEM:
+    case HEED_ROOT_SYSTEM:
         return try_sonames(nvrtc, search, place->name, 0);
-    case ROOT_FOLDER:
-    case ROOT_PYTHON:
-    case ROOT_REAL:
-    case ROOT_FIXED:
+    case HEED_ROOT_FOLDER:
+    case HEED_ROOT_PYTHON:
+    case HEED_ROOT_REAL:
+    case HEED_ROOT_FIXED:
         break;
     }
     return try_pattern(nvrtc, search, place);
@@ -316,7 +244,7 @@ heed_status heed_nvrtc_load(heed_nvrtc *nvrtc, heed_nvrtc_search *search)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (try_place(nvrtc, search, &places[i]))
             return HEED_OK;
-        if (places[i].kind == ROOT_FILE && search->count > 0)
+        if (places[i].kind == HEED_ROOT_FILE && search->count > 0)
             return heed_fail(HEED_ERR_DEVICE, "HEED_NVRTC=%s is not NVRTC: %s",
                              getenv(places[i].variable), search->tries[0].outcome);
     }

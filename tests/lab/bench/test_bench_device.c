@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "fake_cuda.h"
 #include "lab/bench/match.h"
 #include "src/cuda/kernels/args.cuh"
@@ -37,17 +38,10 @@ static heed_context *open_device(void)
 /* Computes O of the first copy from the tensors on the device, which is in host memory. */
 static void compute(const lab_bench_tensors *tensors)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_context *context;
+    heed_context *context = host_context(1);
     heed_plan *plan;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     assert_int_equal(heed_plan_create(&plan, context, &tensors->problem, HEED_ESTIMATE), HEED_OK);
-    heed_buffers buffers = lab_bench_tensors_buffers(tensors, 0);
-    size_t size = heed_plan_workspace_size(plan);
-    buffers.workspace_size = size;
-    buffers.workspace = aligned_alloc(64, (size / 64 + 1) * 64);
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    free(buffers.workspace);
+    host_execute(plan, lab_bench_tensors_buffers(tensors, 0));
     heed_plan_destroy(plan);
     heed_context_destroy(context);
 }
@@ -214,12 +208,11 @@ static void give_answer(void *data, const fake_launch *launch)
 /* Installs a fake kernel that computes @source, which is dense. */
 static void answer_open(answer *right, const lab_bench_source *source)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     const heed_problem *problem = &source->problem;
     memset(right, 0, sizeof *right);
     right->size = (size_t)(problem->batch * problem->seq_q * problem->heads_q * problem->dim_v) *
                   heed_type_size(problem->type);
-    assert_int_equal(heed_context_create(&right->cpu, &options), HEED_OK);
+    right->cpu = host_context(1);
     assert_int_equal(heed_plan_create(&right->plan, right->cpu, problem, HEED_ESTIMATE), HEED_OK);
     right->workspace = aligned_alloc(64, (heed_plan_workspace_size(right->plan) / 64 + 1) * 64);
     right->first = malloc(right->size);
@@ -328,7 +321,6 @@ static void has_no_other_kernel_everywhere(void **state)
 {
     static const char *const entries[] = { "cuModuleLoadDataEx", "cuModuleGetFunction",
                                            "cuMemAlloc", "cuMemcpyHtoD" };
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_context *context = open_device(), *cpu;
     lab_behind *behind;
     int before = fake_cuda_live(fake);
@@ -343,7 +335,7 @@ static void has_no_other_kernel_everywhere(void **state)
         assert_int_equal(fake_cuda_live(fake), before);
     }
     heed_context_destroy(context);
-    assert_int_equal(heed_context_create(&cpu, &options), HEED_OK);
+    cpu = host_context(1);
     assert_int_equal(lab_behind_create(&behind, cpu), HEED_ERR_UNSUPPORTED);
     assert_null(behind);
     heed_context_destroy(cpu);

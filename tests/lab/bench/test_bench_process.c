@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "hold.h"
 #include "lab/bench/duels.h"
 #include "lab/bench/process.h"
+#include "problems.h"
 #include "src/measure.h"
 #include "trial_scene.h"
 
@@ -74,11 +76,10 @@ typedef struct held_process {
 static void open_process(held_process *held, lab_bench_process *process, long long id,
                          const char *spec)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     lab_bench_source source = { .label = "" };
 
-    assert_int_equal(heed_context_create(&held->context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    held->context = host_context(1);
+    source.problem = parsed(spec);
     assert_int_equal(lab_bench_tensors_create(&held->tensors, held->context, &source, 7, 0),
                      HEED_OK);
     *process = (lab_bench_process){ .trial = NULL };

@@ -16,10 +16,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "contexts.h"
 #include "hold.h"
 #include "lab/bench/process.h"
 #include "lab/trial/pages.h"
 #include "lab/verify/mutants/sources.h"
+#include "problems.h"
 #include "trial_scene.h"
 
 #define BLOCKS 40
@@ -45,16 +47,14 @@ static lab_candidate cheat(const char *name, long long id, char **source)
 /* Opens a trial of the cheat and times blocks of it; returns true if nothing was detected. */
 static bool time_cheat(lab_bench_process *process, const char *name, long long id, const char *spec)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     char *text;
     const lab_candidate candidate = cheat(name, id, &text);
-    heed_context *context;
+    heed_context *context = host_context(1);
     lab_bench_source source = { .label = "" };
     lab_bench_tensors tensors;
     double seconds = 0;
 
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    source.problem = parsed(spec);
     assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
     *process = (lab_bench_process){ .limits = { .run_seconds = 20,
                                                 .tensor_bytes = (size_t)16 << 20 } };

@@ -16,7 +16,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "contexts.h"
 #include "lab/evolve/evolve.h"
+#include "problems.h"
 #include "record_scene.h"
 #include "scratch.h"
 #include "src/measure.h"
@@ -98,9 +100,6 @@ static void advise(void *data, lab_advice advice, const char *kernel, const char
 
 static void open_scene(scene *s, void **state)
 {
-    const heed_options options = {
-        .size = sizeof options, .threads = 1, .device = "cpu", .cpu = "scalar"
-    };
     char path[SCRATCH_PATH_SIZE];
     lab_error error;
     lab_sweep *sweep = &s->run.sweep;
@@ -117,7 +116,7 @@ static void open_scene(scene *s, void **state)
                           .shapes = calloc(1, sizeof *sweep->shapes),
                           .threads = 1,
                           .session = &s->run.session };
-    assert_int_equal(heed_problem_parse(&s->problem, SPEC), HEED_OK);
+    s->problem = parsed(SPEC);
     heed_problem_normalize(&sweep->shapes->source.problem, &s->problem);
     snprintf(sweep->shapes->spec, sizeof sweep->shapes->spec, SPEC);
     scratch_text_write(state, "few.txt", space);
@@ -125,7 +124,7 @@ static void open_scene(scene *s, void **state)
                   &error);
     sweep->limits = sweep->space.limits;
     snprintf(sweep->kernel, sizeof sweep->kernel, "%s", sweep->space.kernels[0]);
-    assert_int_equal(heed_context_create(&sweep->context, &options), HEED_OK);
+    sweep->context = host_context_of(1, "scalar");
     s->run.session.record = record_scene_open(scratch_path(state, "b.db", path), LAB_RECORD_WRITE);
     s->run.session.device = (lab_record_device){ .name = heed_context_device(sweep->context),
                                                  .backend = "cpu" };

@@ -20,6 +20,7 @@
 #include "lab/base/planner.h"
 #include "lab/inspect/roofline.h"
 #include "lab/search/trials.h"
+#include "problems.h"
 #include "scratch.h"
 
 /* Round figures: a matrix rate of 1e12, one exponential per nanosecond, ... */
@@ -35,8 +36,7 @@ static const lab_ceilings round_figures = { .device = "Imaginary",
 
 static lab_floor floor_of(const char *spec, const lab_ceilings *ceilings)
 {
-    heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     return lab_roofline_floor(&problem, ceilings);
 }
 
@@ -251,9 +251,8 @@ static double judge(const lab_space *space, const lab_trials *trials, const heed
         measured[points] = predicted[points] = 0;
         for (int shape = first; shape < first + count; shape++) {
             const lab_evaluation *found = lab_trials_find(trials, i, shape, -1);
-            heed_problem problem;
+            heed_problem problem = parsed(trials->shapes[shape]);
             heed_cuda_facts facts;
-            assert_int_equal(heed_problem_parse(&problem, trials->shapes[shape]), HEED_OK);
             if (!found || found->state != LAB_STATE_TIMED ||
                 lab_space_name(space, &point, trials->kernel, name, NULL) != HEED_OK ||
                 heed_cuda_facts_for(name, &problem, gpu, &facts) != HEED_OK)

@@ -16,10 +16,12 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "lab/measure/duel.h"
 #include "lab/measure/power.h"
 #include "lab/tensor/random.h"
 #include "measure.h"
+#include "problems.h"
 
 #define SPEC "b1 h2 s64 d64 f32"
 #define BLOCK_NS INT64_C(1000000)
@@ -56,11 +58,9 @@ static float *values(uint64_t seed, size_t count)
 static int open_scene(void **state)
 {
     static scene s;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_problem problem;
+    heed_problem problem = parsed(SPEC);
     size_t count = 2 * 64 * 64;
-    assert_int_equal(heed_problem_parse(&problem, SPEC), HEED_OK);
-    assert_int_equal(heed_context_create(&s.context, &options), HEED_OK);
+    s.context = host_context(1);
     assert_int_equal(heed_plan_create(&s.plan, s.context, &problem, HEED_ESTIMATE), HEED_OK);
     s.buffers = (heed_buffers){ .size = sizeof(heed_buffers),
                                 .q = values(1, count),

@@ -15,6 +15,7 @@
 #include "lab/inspect/ablate.h"
 #include "lab/inspect/profile.h"
 #include "lab/search/guide.h"
+#include "landscapes.h"
 #include "scratch.h"
 
 #define DATA HEED_SOURCE_DIR "/tests/data/ncu/"
@@ -147,14 +148,6 @@ static void test_effects(void **state)
 
 /* ---- Findings change the odds ---- */
 
-static void load(lab_space *space, const char *name)
-{
-    char path[512];
-    lab_error error;
-    snprintf(path, sizeof path, HEED_SOURCE_DIR "/spaces/%s.txt", name);
-    assert_int_equal(lab_space_load(space, path, &error), HEED_OK);
-}
-
 /* The probability that the guide's next move turns knobs for @role in that direction. */
 static double chance(const lab_space *space, unsigned findings, lab_knob_role role, int up)
 {
@@ -204,8 +197,8 @@ static unsigned of_recording(const char *name, double exp)
 static void test_recorded(void **state)
 {
     lab_space mma, wgmma;
-    load(&mma, "mma");
-    load(&wgmma, "wgmma");
+    landscape_space(&mma, "mma");
+    landscape_space(&wgmma, "wgmma");
     unsigned set = of_recording("h200-wgmma-long.txt", (double)NAN);
     assert_int_equal(set, BIT(LAB_FINDING_TENSOR_BOUND));
     assert_prefers(&wgmma, set, LAB_KNOB_ORDER, 1);
@@ -240,8 +233,8 @@ static void test_preferences(void **state)
     };
     const lab_clue local = { "local", 4096 };
     lab_space mma, cpu;
-    load(&mma, "mma");
-    load(&cpu, "cpu_tile");
+    landscape_space(&mma, "mma");
+    landscape_space(&cpu, "cpu_tile");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_prefers(&mma, of_effect(rows[i].name, rows[i].value), rows[i].role, rows[i].up);
     unsigned spills = of_counters(&local, 1);

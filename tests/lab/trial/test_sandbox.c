@@ -99,9 +99,10 @@ static int use_a_local_socket(void *reach)
     return 0;
 }
 
-static int connect_somewhere(void *port)
+static int connect_somewhere(void *data)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(*(uint16_t *)port) };
+    const int *port = data;
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)*port) };
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -146,17 +147,24 @@ static int name_outside(void **state)
 /* Files                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
+/* A sandbox of Landlock, of version @least at least, and of nothing else. */
+static lab_sandbox landlock_alone(int least)
+{
+    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    if (sandbox.protections.landlock < least)
+        skip();
+    sandbox.protections.seccomp = false;
+    return sandbox;
+}
+
 static void test_landlock(void **state)
 {
     char inside[SCRATCH_PATH_SIZE];
     const lab_access access[] = { { .path = *state, .write = true },
                                   { .path = "/usr" },
                                   { .path = "/no/such/folder" } };
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(1);
 
-    if (sandbox.protections.landlock == 0)
-        skip();
-    sandbox.protections.seccomp = false;
     scratch_path(state, "file", inside);
     assert_true(lab_sandbox_create(&sandbox, access, 3));
     expect_errno(&sandbox, write_a_file, inside, 0);
@@ -173,12 +181,9 @@ static void test_landlock(void **state)
 static void test_threads(void **state)
 {
     const lab_access access = { .path = "/" };
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(1);
     int parent = (int)getpid();
 
-    if (sandbox.protections.landlock == 0)
-        skip();
-    sandbox.protections.seccomp = false;
     assert_true(lab_sandbox_create(&sandbox, &access, 1));
     expect_errno(&sandbox, name_a_thread, NULL, EACCES);
     sandbox.threads = true;
@@ -202,11 +207,8 @@ static void test_device(void **state)
     const lab_access access[] = { { .path = "/" },
                                   { .path = null, .device = true },
                                   { .path = zero, .write = true } };
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(1);
 
-    if (sandbox.protections.landlock == 0)
-        skip();
-    sandbox.protections.seccomp = false;
     assert_true(lab_sandbox_create(&sandbox, access, 3));
     expect_errno(&sandbox, control, null, ENOTTY);
     expect_errno(&sandbox, control, zero, sandbox.protections.landlock < 5 ? ENOTTY : EACCES);
@@ -219,12 +221,9 @@ static void test_processes(void **state)
 {
     static const char *const names[] = { "environ", "maps", "mem", "auxv" };
     const lab_access access = { .path = "/" };
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(1);
     char path[64];
 
-    if (sandbox.protections.landlock == 0)
-        skip();
-    sandbox.protections.seccomp = false;
     assert_true(lab_sandbox_create(&sandbox, &access, 1));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "/proc/%d/%s", (int)getpid(), names[i]);
@@ -235,20 +234,12 @@ static void test_processes(void **state)
 
 static void test_network(void **state)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET };
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(4);
     const lab_sandbox none = { .ruleset = -1 };
+    int port, fd = scene_listen(&port);
 
-    if (sandbox.protections.landlock < 4)
+    if (fd < 0)
         skip();
-    sandbox.protections.seccomp = false;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 4) != 0)
-        skip();
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    uint16_t port = ntohs(address.sin_port);
     assert_true(lab_sandbox_create(&sandbox, NULL, 0));
     expect_errno(&none, connect_somewhere, &port, 0);
     expect_errno(&sandbox, connect_somewhere, &port, EACCES);

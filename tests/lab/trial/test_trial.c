@@ -10,19 +10,18 @@
 
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "hold.h"
+#include "problems.h"
 #include "src/measure.h"
 #include "trial_scene.h"
 
@@ -142,15 +141,13 @@ static void test_operands(void **state)
                                    .arrays = { array } };
     const float expected[] = { 2, 5, 6, 1, 9, 5 + 's', 10 + 600, 2 };
     lab_candidate candidate = scene_candidate(&scene, "operands", 0);
-    heed_problem problem;
+    heed_problem problem = parsed("b1 h2 s1/3 d4 f32 softcap=2 bias=f32:h sinks "
+                                  "shown=bits: array=a:i32:5 score=s+a[k] "
+                                  "products=bf16x3");
     lab_trial_outcome outcome;
     lab_trial *trial;
     size_t size;
 
-    assert_int_equal(heed_problem_parse(&problem, "b1 h2 s1/3 d4 f32 softcap=2 bias=f32:h sinks "
-                                                  "shown=bits: array=a:i32:5 score=s+a[k] "
-                                                  "products=bf16x3"),
-                     HEED_OK);
     assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
     const lab_set set = lab_set_of(&problem, &buffers);
     assert_true(lab_trial_prepare(trial, &problem, &size, &outcome));
@@ -279,26 +276,9 @@ static void test_files(void **state)
     expect("forbidden/early_read", 0, LAB_TRIAL_FILE, "open");
 }
 
-/* A listening port, or -1. */
-static int listen_somewhere(int *port)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET };
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 4) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-        close(fd);
-        return -1;
-    }
-    *port = ntohs(address.sin_port);
-    return fd;
-}
-
 static void test_network(void **state)
 {
-    int port = 0, fd = listen_somewhere(&port);
+    int port = 0, fd = scene_listen(&port);
     struct pollfd caller = { .fd = fd, .events = POLLIN };
 
     if (fd < 0)

@@ -19,6 +19,7 @@
 #include "lab/verify/selftest.h"
 #include "lab/verify/stage/mirror.h"
 #include "lab/verify/verify.h"
+#include "problems.h"
 
 /* -------------------------------------------------------------------------- */
 /* The tables                                                                 */
@@ -49,10 +50,9 @@ static void test_the_suite_is_complete(void **state)
                 fail_msg("two kernels are called %s", name_at(i));
     for (size_t i = 0; i < mutant_count(); i++) {
         const lab_mutant *m = lab_mutant_at(i);
-        heed_problem problem;
         assert_true(lab_gate_index(m->gate) < LAB_GATES);
         assert_non_null(lab_inputs_find(m->inputs));
-        assert_int_equal(heed_problem_parse(&problem, m->spec), HEED_OK);
+        parsed(m->spec);
         assert_int_equal((m->behaviour.row != NULL) + (m->behaviour.run != NULL) +
                              (m->behaviour.call != NULL),
                          1);
@@ -120,11 +120,10 @@ static void test_normal_values_show_nothing(void **state)
         lab_verify_options options = lab_verify_standard();
         lab_actor *actor = lab_actor_create(&m->behaviour);
         const lab_subject subject = lab_actor_subject(actor);
-        heed_problem problem;
         lab_report report;
         for (size_t g = 0; g < LAB_GATES; g++)
             options.gates &= ~((uint32_t)lab_gate_at(g)->property << g);
-        assert_int_equal(heed_problem_parse(&problem, m->spec), HEED_OK);
+        heed_problem problem = parsed(m->spec);
         assert_int_equal(
             lab_verify_problem(&problem, lab_inputs_at(0), &subject, &options, NULL, &report),
             HEED_OK);
@@ -147,10 +146,9 @@ static void test_tied_rows_are_no_pass(void **state)
     lab_actor *actor = lab_actor_create(&lab_control_at(0)->behaviour);
     const lab_subject subject = lab_actor_subject(actor);
     size_t error = lab_gate_index("error");
-    heed_problem problem;
     lab_report report;
     options.gates = (uint32_t)1 << error;
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s16 d8 f32 scale=1e12"), HEED_OK);
+    heed_problem problem = parsed("b1 h1 s16 d8 f32 scale=1e12");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(lab_verify_problem(&problem, lab_inputs_find(cases[i].inputs), &subject,
                                             &options, NULL, &report),
@@ -175,9 +173,8 @@ static void test_unaligned_tensors_and_rows_without_weight(void **state)
                                                 { .row = careless_where_odd } };
     const lab_verify_options options = lab_verify_standard();
     size_t unaligned = lab_gate_index("unaligned"), finite = lab_gate_index("finite");
-    heed_problem problem;
+    heed_problem problem = parsed("b1 h1 s16 d16 f32");
     lab_values values;
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s16 d16 f32"), HEED_OK);
     assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
     assert_int_equal(lab_values_create(&values, &problem), HEED_OK);
     lab_inputs_fill(lab_inputs_find("weightless"), &values, 1);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "lab/tensor/convert.h"
 #include "lab/verify/append.h"
 #include "lab/verify/inputs.h"
@@ -297,12 +298,11 @@ static void test_more_than_there_is_memory(void **state)
 /* A kernel that reuses the addresses of one call must be wrong in the next. */
 static void test_an_exact_mirror_moves(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_context *context;
     heed_buffers last = { .size = sizeof last };
     scene s;
     open_scene(&s, "b2 h4/2 s9/5 d3/7 f32", LAB_EDGE_END, 64);
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    context = host_context(1);
     lab_mirror mirror = lab_mirror_create(context, true);
     for (int run = 0; run < 40; run++) { /* the heap may keep some for reuse */
         assert_int_equal(lab_mirror_place(&mirror, &s.stage), HEED_OK);

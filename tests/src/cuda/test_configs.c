@@ -38,6 +38,7 @@
 #include "jit_scene.h"
 #include "lab/tensor/random.h"
 #include "problem/operand.h"
+#include "problems.h"
 
 /* Exceeds the number of registers that any kernel ever needed on sm_89 in addition to those on
  * sm_80. */
@@ -79,9 +80,8 @@ static bool equal_code(const heed_cuda_facts *a, const heed_cuda_facts *b)
  * Returns false if it does not support the problem, or if planning would not choose it. */
 static bool add_item(const char *name, const char *spec, int arch)
 {
-    heed_problem problem;
+    heed_problem problem = parsed(spec);
     heed_cuda_facts facts;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     heed_status status = heed_cuda_facts_find(name, &problem, arch, &facts);
     if (status == HEED_ERR_UNSUPPORTED || (status == HEED_OK && facts.unworthy))
         return false;
@@ -105,11 +105,10 @@ static bool add_item(const char *name, const char *spec, int arch)
  * may belong to another kernel. */
 static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
 {
-    heed_problem problem;
+    heed_problem problem = parsed(spec);
     heed_config config;
     char name[HEED_NAME_SIZE];
     const heed_cuda_code *code = kernel->code;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     if (!(kernel->types & 1u << problem.type))
         return;
     heed_config_at(kernel->algorithm, 0, &config);
@@ -128,8 +127,7 @@ static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
  * the environment. */
 static bool takes_turn(const heed_kernel *kernel, const char *spec, size_t turn, size_t i)
 {
-    heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     return kernel->arch > config_archs[0] || !heed_problem_has_operands(&problem) ||
            i % CONFIG_ARCHS == turn || getenv("HEED_TEST_ALL");
 }
@@ -310,10 +308,9 @@ static void assert_wrong(const item *it, const char *expected)
 static void test_what_is_wrong_is_found(void **state)
 {
     item good = { .spec = "b4 h16 s4096 d64 f16 causal", .arch = 89 };
-    heed_problem problem;
     bool compiled;
     jit_scene_compiler();
-    assert_int_equal(heed_problem_parse(&problem, good.spec), HEED_OK);
+    heed_problem problem = parsed(good.spec);
     assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma", &problem, 89, &good.facts),
                      HEED_OK);
     assert_wrong(&good, NULL);

@@ -52,17 +52,7 @@ static trial begin(void)
                                    .device = "cuda",
                                    .compile = HEED_COMPILE_BACKGROUND };
     assert_int_equal(heed_context_create(&t.context, &options), HEED_OK);
-    fake->args_size = sizeof(heed_cuda_args);
-    fake->hook = trial_note;
-    size_t size = 8 << 20;
-    t.buffers = (heed_buffers){ .size = sizeof(heed_buffers),
-                                .q = trial_room(t.context, size),
-                                .k = trial_room(t.context, size),
-                                .v = trial_room(t.context, size),
-                                .o = trial_room(t.context, size),
-                                .lse = trial_room(t.context, size),
-                                .workspace = trial_room(t.context, size),
-                                .workspace_size = size };
+    t.buffers = trial_tensors(t.context, 8 << 20);
     return t;
 }
 
@@ -70,7 +60,7 @@ static trial begin(void)
 static void compile_named(heed_context *context, const char *spec, const char *name)
 {
     heed_plan *plan;
-    const heed_problem problem = trial_problem(spec);
+    const heed_problem problem = parsed(spec);
     assert_int_equal(heed_plan_create_named(&plan, context, &problem, name), HEED_OK);
     assert_int_equal(heed_plan_wait(plan), HEED_OK);
     heed_plan_destroy(plan);
@@ -78,7 +68,7 @@ static void compile_named(heed_context *context, const char *spec, const char *n
 
 static void plan_it(trial *t, const char *spec)
 {
-    const heed_problem problem = trial_problem(spec);
+    const heed_problem problem = parsed(spec);
     if (heed_plan_create(&t->plan, t->context, &problem, HEED_ESTIMATE) != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
 }
@@ -135,7 +125,7 @@ static void test_another_kernel_serves(void **state)
         assert_int_not_equal(fast, slow);
         trial now = trial_make(specs[i]); /* same as a plan whose kernel was already compiled */
         heed_plan_destroy(now.plan);
-        const heed_problem problem = trial_problem(specs[i]);
+        const heed_problem problem = parsed(specs[i]);
         int compilations = fake->compilations;
         assert_int_equal(heed_plan_create(&now.plan, now.context, &problem, HEED_ESTIMATE),
                          HEED_OK);
@@ -175,7 +165,7 @@ static void test_never_in_the_background(void **state)
     plan_it(&t, PLAIN " invariant");
     assert_null(t.plan->later);
     heed_plan_destroy(t.plan);
-    const heed_problem problem = trial_problem("b1 h4 s512 d128 f16");
+    const heed_problem problem = parsed("b1 h4 s512 d128 f16");
     compile_named(t.context, "b1 h4 s512 d128 f16", NAIVE);
     assert_int_equal(heed_plan_create_named(&t.plan, t.context, &problem, "fwd_16bit_sm80_mma"),
                      HEED_OK);
@@ -221,7 +211,7 @@ static void test_destroyed_early(void **state)
     pthread_t thread;
     (void)state;
     trial t = begin_held(PLAIN);
-    const heed_problem problem = trial_problem(PLAIN);
+    const heed_problem problem = parsed(PLAIN);
     for (int i = 0; i < 8; i++)
         assert_int_equal(heed_plan_create(&all[i], t.context, &problem, HEED_ESTIMATE), HEED_OK);
     int compilations = fake->compilations;
@@ -243,7 +233,7 @@ static void test_one_compiles_for_all(void **state)
     heed_plan *all[8];
     (void)state;
     trial t = begin_held(PLAIN);
-    const heed_problem problem = trial_problem(PLAIN);
+    const heed_problem problem = parsed(PLAIN);
     for (int i = 0; i < 8; i++) {
         assert_int_equal(heed_plan_create(&all[i], t.context, &problem, HEED_ESTIMATE), HEED_OK);
         assert_non_null(all[i]->later);

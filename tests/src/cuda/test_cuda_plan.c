@@ -53,7 +53,7 @@ static void test_lengths_share_code(void **state)
 {
     trial t = trial_make(PLAIN);
     heed_plan *other;
-    heed_problem problem = trial_problem("b2 h4 s1100 d64 f16");
+    heed_problem problem = parsed("b2 h4 s1100 d64 f16");
     int modules = fake->modules;
     assert_int_equal(heed_plan_create_named(&other, t.context, &problem, heed_plan_name(t.plan)),
                      HEED_OK);
@@ -83,7 +83,7 @@ static void test_split_keys(void **state)
 
 static void name_of_plan(heed_context *context, const char *spec, char name[HEED_NAME_SIZE])
 {
-    heed_problem problem = trial_problem(spec);
+    heed_problem problem = parsed(spec);
     heed_plan *plan;
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     snprintf(name, HEED_NAME_SIZE, "%s", heed_plan_name(plan));
@@ -97,7 +97,7 @@ static int64_t list_keys_of(const heed_context *context, int batch, const char *
     snprintf(spec, sizeof spec,
              "b%d h4 s32768 d64 f16 array=doc:i32:%dx32768 visible=doc[batch,q]==doc[batch,k] %s",
              batch, batch, word);
-    const heed_problem problem = trial_problem(spec);
+    const heed_problem problem = parsed(spec);
     const char *kernel = "fwd_16bit_sm80_mma__m64n64w4k1s3q1o1b1p1l1a1";
     assert_int_equal(heed_cuda_facts_for(kernel, &problem, context->machine.gpu, &facts), HEED_OK);
     return facts.launch.list_keys;
@@ -130,7 +130,7 @@ static void test_invariant(void **state)
         snprintf(spec, sizeof spec, "b64 h32/8 s1/4096 d128 f16 lengths causal=br%s", words[i]);
         name_of_plan(t.context, spec, many);
         assert_int_equal(strcmp(one, many) == 0, i);
-        heed_problem problem = trial_problem(spec);
+        heed_problem problem = parsed(spec);
         const heed_machine *machine = &t.context->machine;
         heed_cuda_facts facts;
         assert_int_equal(heed_cuda_facts_for(many, &problem, machine->gpu, &facts), HEED_OK);
@@ -160,7 +160,7 @@ static void test_not_worthwhile_by_name(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_plan *plan = NULL;
         char name[HEED_NAME_SIZE];
-        heed_problem problem = trial_problem(cases[i].spec);
+        heed_problem problem = parsed(cases[i].spec);
         snprintf(name, sizeof name, "fwd_16bit_sm80_mma__%s", cases[i].config);
         heed_status status = heed_plan_create_named(&plan, context, &problem, name);
         assert_int_equal(status, cases[i].runs ? HEED_OK : HEED_ERR_UNSUPPORTED);
@@ -411,7 +411,7 @@ static void test_lists_of_tiles(void **state)
 /* Large lists are not made: here one per head, for 16384 by 16384 tiles. */
 static void test_large_lists_are_left_out(void **state)
 {
-    heed_problem problem = trial_problem("b1 h4 s1048576 d64 f16 visible=k//9%(head+2)!=q");
+    heed_problem problem = parsed("b1 h4 s1048576 d64 f16 visible=k//9%(head+2)!=q");
     (void)state;
     assert_int_equal(heed_cuda_list_keys(&problem, 64, 64), 0);
     problem.seq_q = problem.seq_k = 4096;
@@ -461,7 +461,7 @@ static void test_strides_that_break_16_bytes(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_context *context = scene_open("cuda");
-        heed_problem problem = trial_problem(cases[i].spec);
+        heed_problem problem = parsed(cases[i].spec);
         heed_plan *plan;
         fake->args_size = sizeof(heed_cuda_args);
         fake->hook = trial_note;

@@ -86,7 +86,7 @@ static void test_compile_error(void **state)
     static const char *const words[] = { "attn_mma.cu does not compile for sm_90",
                                          "line 3: error: no such thing", "log", NULL };
     heed_context *context = scene_open("cuda");
-    heed_problem problem = trial_problem(PLAIN);
+    heed_problem problem = parsed(PLAIN);
     heed_plan *plan = NULL;
     fake->compile_error = "a warning\nline 3: error: no such thing\nanother";
     assert_true(is_refused("a plan", heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
@@ -107,7 +107,7 @@ static void test_too_large(void **state)
                                          "b1 h1 s2147483648/8 d1 f32" };
     heed_context *context = scene_open("cuda");
     for (int i = 0; i < 3; i++) {
-        heed_problem problem = trial_problem(specs[i]);
+        heed_problem problem = parsed(specs[i]);
         heed_plan *plan;
         assert_true(is_refused(specs[i], heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
                                HEED_ERR_UNSUPPORTED, words));
@@ -122,13 +122,13 @@ static void test_too_little_memory(void **state)
     static const char *const words[] = { "bytes", "cuda:0", "out of memory", NULL };
     static const char *const launch[] = { "launching heed_attend", "out of memory", NULL };
     trial t = trial_make(PLAIN);
-    heed_problem problem = trial_problem(PLAIN);
+    heed_problem problem = parsed(PLAIN);
     heed_plan *plan = NULL;
     fake->memory = fake->used + (1 << 20);
     assert_true(is_refused("measuring", heed_plan_create(&plan, t.context, &problem, HEED_MEASURE),
                            HEED_ERR_NO_MEMORY, words));
     assert_null(plan);
-    problem = trial_problem("b2 h4 s1024 d128 f16");
+    problem = parsed("b2 h4 s1024 d128 f16");
     scene_fail_at("cuModuleLoadDataEx", 1, 2);
     assert_int_equal(heed_plan_create(&plan, t.context, &problem, HEED_ESTIMATE),
                      HEED_ERR_NO_MEMORY);
@@ -159,7 +159,7 @@ static void test_every_call_fails_once(void **state)
     static const char *const counters[] = { "allocating", "bytes on cuda:0", "out of memory",
                                             NULL };
     trial t = trial_make(DECODING);
-    heed_problem problem = trial_problem(DECODING);
+    heed_problem problem = parsed(DECODING);
     int blocks = fake->blocks, modules = fake->modules, failures = 0;
     scene_fail_at(NULL, 0, 0);
     assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_OK);
@@ -196,8 +196,8 @@ static void test_every_call_fails_once(void **state)
 static void test_measure_changed_logits(void **state)
 {
     heed_context *context = scene_open("cuda");
-    heed_problem problem = trial_problem("b1 h2 s64 d64 f16 alibi bias=f32:hq shown=bits:q sinks "
-                                         "array=t:i32:64 visible=t[q]==t[k]");
+    heed_problem problem = parsed("b1 h2 s64 d64 f16 alibi bias=f32:hq shown=bits:q sinks "
+                                  "array=t:i32:64 visible=t[q]==t[k]");
     heed_plan *plan = NULL;
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_MEASURE), HEED_OK);
     heed_plan_destroy(plan);
@@ -208,7 +208,7 @@ static void test_measure_changed_logits(void **state)
 static void test_lost_while_measuring(void **state)
 {
     heed_context *context = scene_open("cuda");
-    heed_problem problem = trial_problem(PLAIN);
+    heed_problem problem = parsed(PLAIN);
     heed_plan *plan = NULL;
     scene_fail_at("cuMemAlloc", 1, 700);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_MEASURE), HEED_ERR_LOST);

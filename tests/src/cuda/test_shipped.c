@@ -32,7 +32,7 @@
 static heed_cuda_facts facts_of(const char *name)
 {
     heed_cuda_facts facts;
-    heed_problem problem = trial_problem(PLAIN);
+    heed_problem problem = parsed(PLAIN);
     if (heed_cuda_facts_find(name, &problem, ARCH, &facts) != HEED_OK)
         fail_msg("%s: %s", name, heed_message());
     return facts;
@@ -114,7 +114,7 @@ static int compilations_of(const char *spec, const char *name)
 {
     heed_plan *plan;
     heed_context *context = scene_open("cuda");
-    const heed_problem problem = trial_problem(spec);
+    const heed_problem problem = parsed(spec);
     int before = fake->compilations;
     if (heed_plan_create_named(&plan, context, &problem, name) != HEED_OK)
         fail_msg("%s", heed_message());
@@ -288,7 +288,7 @@ static int go_alone(void)
     heed_plan *plan;
     heed_context *context;
     const heed_options options = { .size = sizeof options, .device = "cuda" };
-    const heed_problem problem = trial_problem(PLAIN), other = trial_problem(OTHER);
+    const heed_problem problem = parsed(PLAIN), other = parsed(OTHER);
     if (heed_context_create(&context, &options) != HEED_OK)
         return 1;
     if (heed_plan_create_named(&plan, context, &problem, CONFIG) != HEED_OK)
