@@ -30,7 +30,7 @@
 
 _Static_assert(MV == 2 && NR == 16 && UNIT == 2 && LANES == 16, "the shape of the registers");
 
-/* What the instruction that configures the registers reads. */
+/* The operand of the instruction that configures the registers. */
 typedef struct tile_shapes {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
