@@ -15,7 +15,7 @@
 #define PAIRS 16              /* of a row of A, and rows of B */
 #define TILE_STEP (2 * PAIRS) /* a strip's range of keys begins at a multiple of this */
 #define EXACT_RANGE 0         /* accumulate() multiplies values behind its keys by zero */
-#define PART_LONG 128         /* weights that are summed sequentially, times two */
+#define PART_LONG 128         /* pairs in a sequential sum; tiles have no more pairs of keys */
 
 /* Registers, as numerals alone; two hold the columns of a strip. The last three are for the pairs
  * of a row behind the last multiple of PAIRS. */
@@ -64,6 +64,30 @@ static inline void store_sums(float *to)
 
 /* ---- S = K Q ---- */
 
+/* Adds the products of the units from @begin to @end of NR rows of K at @k with the strip @q to the
+ * sums in the registers. */
+static inline void add_products(const tile_state *t, const float *k, const float *q, int64_t begin,
+                                int64_t end)
+{
+    int64_t c = begin;
+    for (; c + PAIRS <= end; c += PAIRS) {
+        const float *rows = k + c / TILE_PANEL * t->y.keys * TILE_PANEL + c % TILE_PANEL;
+        _tile_loadd(ROWS, rows, TILE_PANEL * sizeof(float));
+        _tile_loadd(STRIP, q + c * WIDTH, WIDTH * sizeof(float));
+        _tile_loadd(STRIP_2, q + c * WIDTH + LANES, WIDTH * sizeof(float));
+        _tile_dpbf16ps(SUMS, ROWS, STRIP);
+        _tile_dpbf16ps(SUMS_2, ROWS, STRIP_2);
+    }
+    if (c < end) {
+        const float *rows = k + c / TILE_PANEL * t->y.keys * TILE_PANEL + c % TILE_PANEL;
+        _tile_loadd(TAIL_ROWS, rows, TILE_PANEL * sizeof(float));
+        _tile_loadd(TAIL_STRIP, q + c * WIDTH, WIDTH * sizeof(float));
+        _tile_loadd(TAIL_STRIP_2, q + c * WIDTH + LANES, WIDTH * sizeof(float));
+        _tile_dpbf16ps(SUMS, TAIL_ROWS, TAIL_STRIP);
+        _tile_dpbf16ps(SUMS_2, TAIL_ROWS, TAIL_STRIP_2);
+    }
+}
+
 /* S = K Q for NR keys from @j on. If @plain, all of them are visible to all rows, and @top is
  * raised to the maximum. */
 static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
@@ -72,26 +96,15 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
     const float *k = t->base + t->y.k + j * TILE_PANEL;
     float *s = t->base + t->y.s + j * WIDTH;
     const int64_t steps = ABLATED(ABLATE_NO_PRODUCTS) ? heed_min(t->y.steps, PAIRS) : t->y.steps;
-    int64_t c = 0;
-    _tile_zero(SUMS);
-    _tile_zero(SUMS_2);
-    for (; c + PAIRS <= steps; c += PAIRS) {
-        const float *rows = k + c / TILE_PANEL * t->y.keys * TILE_PANEL + c % TILE_PANEL;
-        _tile_loadd(ROWS, rows, TILE_PANEL * sizeof(float));
-        _tile_loadd(STRIP, q + c * WIDTH, WIDTH * sizeof(float));
-        _tile_loadd(STRIP_2, q + c * WIDTH + LANES, WIDTH * sizeof(float));
-        _tile_dpbf16ps(SUMS, ROWS, STRIP);
-        _tile_dpbf16ps(SUMS_2, ROWS, STRIP_2);
+    for (int64_t part = 0; part < steps; part += PART_LONG) {
+        float sums[NR * WIDTH];
+        _tile_zero(SUMS);
+        _tile_zero(SUMS_2);
+        add_products(t, k, q, part, heed_min(part + PART_LONG, steps));
+        store_sums(part == 0 ? s : sums);
+        for (int i = 0; i < NR * WIDTH && part > 0; i += LANES)
+            v_store(s + i, v_add(v_load(s + i), v_load(sums + i)));
     }
-    if (c < steps) {
-        const float *rows = k + c / TILE_PANEL * t->y.keys * TILE_PANEL + c % TILE_PANEL;
-        _tile_loadd(TAIL_ROWS, rows, TILE_PANEL * sizeof(float));
-        _tile_loadd(TAIL_STRIP, q + c * WIDTH, WIDTH * sizeof(float));
-        _tile_loadd(TAIL_STRIP_2, q + c * WIDTH + LANES, WIDTH * sizeof(float));
-        _tile_dpbf16ps(SUMS, TAIL_ROWS, TAIL_STRIP);
-        _tile_dpbf16ps(SUMS_2, TAIL_ROWS, TAIL_STRIP_2);
-    }
-    store_sums(s);
     for (int r = 0; r < NR && plain; r++)
         for (int v = 0; v < MV; v++)
             top[v] = v_max(v_load(s + r * WIDTH + v * LANES), top[v]);
