@@ -608,7 +608,9 @@ typedef struct heed_options {
  * plans still execute, on the calling thread only; destroying frees the child's copy; any other
  * call with the context, and an execution on a CUDA device, returns HEED_ERR_INVALID
  * (heed_wisdom_export() writes nothing). CUDA does not work in a child whose parent has used it,
- * whatever context the child makes. */
+ * whatever context the child makes.
+ * On an x86 CPU with AMX, Linux is asked for permission to use its tile registers, for the process
+ * and until its end; alternate signal stacks must then have 12 KiB or more. */
 HEED_API heed_status heed_context_create(heed_context **context, const heed_options *options);
 
 /* heed_context_destroy() ends the threads of @context and frees it. All its plans must have been
