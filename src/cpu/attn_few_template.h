@@ -20,7 +20,7 @@
  * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp, no-products (sums stop
  * after their first step), no-loads, mispredicted (an unpredictable branch for each vector of
  * weights), extra-barrier, strided (K and V are converted column by column), no-staging (they are
- * read in place, in float32) and over-unrolled.
+ * read in place, in float32), no-overlap (no prefetch) and over-unrolled.
  *
  * docs/kernels/attn_few.md has the log: versions with their timings, and other attempts.
  */
@@ -105,7 +105,7 @@ static inline void prefetch_next(const few_state *t, int64_t j, const char *k, c
 {
     const heed_problem *p = t->job->problem;
     const int64_t size = t->job->element;
-    if (j >= t->task->key_end)
+    if (ABLATED(ABLATE_NO_OVERLAP) || j >= t->task->key_end)
         return;
     if (t->job->table) {
         heed_job_prefetch(t->job, t->task, j);
