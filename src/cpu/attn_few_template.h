@@ -76,7 +76,8 @@ static inline const float *value_rows(const few_state *t, int64_t *stride)
 static void load_filled(float *to, const void *from, int64_t count, int64_t filled, heed_type type)
 {
     load_row(to, from, count, type);
-    memset(to + count, 0, (size_t)(filled - count) * sizeof *to);
+    if (filled > count)
+        memset(to + count, 0, (size_t)(filled - count) * sizeof *to);
 }
 
 #if HEED_ABLATE == ABLATE_STRIDED
