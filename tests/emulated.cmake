@@ -77,6 +77,8 @@ heed_emulated_object(append.c append_f32_neighbours TYPE=0 TURNS=0 INTERLEAVED=1
 heed_emulated_object(append.c append_f16_halves TYPE=1 TURNS=1)
 heed_emulated_object(append.c append_bf16_neighbours TYPE=2 TURNS=2 INTERLEAVED=1)
 heed_emulated_object(append.c append_bf16_halves_f32 TYPE=2 TURNS=0)
+heed_emulated_object(append.c append_f32_halves_varlen TYPE=0 TURNS=0 VARLEN=1)
+heed_emulated_object(append.c append_bf16_neighbours_varlen TYPE=2 TURNS=2 INTERLEAVED=1 VARLEN=1)
 heed_emulated_object(merge.c merge_f32 TYPE=0)
 heed_emulated_object(merge.c merge_f16 TYPE=1)
 heed_emulated_object(merge.c merge_bf16 TYPE=2)

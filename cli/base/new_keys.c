@@ -225,13 +225,7 @@ static bool has_word(const char *words, const char *start)
 static cli_exit say_turns(const cli_inputs *inputs, const heed_problem *problem, const char *words,
                           char *text, size_t size)
 {
-    char place[CLI_PLACE_SIZE];
     const cli_operand_file *cos = operand_of(inputs, LAB_COS);
-    if (problem->tokens_q > 0) {
-        cli_error("--rotary-cos: %s has packed queries, which are not rotated; give padded ones",
-                  cli_input_print(&inputs->q, place));
-        return CLI_USAGE;
-    }
     cli_exit code = check_turns(inputs, problem);
     if (code != CLI_OK)
         return code;

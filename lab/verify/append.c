@@ -40,13 +40,15 @@ void lab_rotate(const heed_problem *problem, const heed_buffers *data, int64_t p
     }
 }
 
-void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, int64_t batch,
-                      int64_t query, double *vector)
+void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                      double *vector)
 {
-    int64_t keys = lab_append_first(problem, data, batch) + problem->append;
-    int64_t position = query + keys - problem->seq_q;
-    if (problem->rotary > 0)
-        lab_rotate(problem, data, position > 0 ? position : 0, vector);
+    if (problem->rotary == 0)
+        return;
+    const lab_row own = lab_row_within(problem, data, row);
+    const int64_t keys = lab_append_first(problem, data, own.batch) + problem->append;
+    const int64_t position = own.query + keys - lab_row_queries(problem, data, row);
+    lab_rotate(problem, data, position > 0 ? position : 0, vector);
 }
 
 /* Where new ones of K or V are, and where they belong. */

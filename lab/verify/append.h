@@ -15,17 +15,18 @@
 
 #include "heed.h"
 #include "lab/tensor/view.h"
+#include "lab/verify/reference/reference.h"
 
 /* lab_append_first() returns the first new key of batch element @batch, as lengths say; one that
  * there never is where nothing is appended. */
 int64_t lab_append_first(const heed_problem *problem, const heed_buffers *data, int64_t batch);
 
 /* lab_rotate() rotates a vector of Q or of a new key as it is at @position, to numbers that are of
- * the problem's type. lab_rotate_query() rotates that of query @query of batch element @batch. */
+ * the problem's type. lab_rotate_query() rotates that of @row, which is packed where queries are. */
 void lab_rotate(const heed_problem *problem, const heed_buffers *data, int64_t position,
                 double *vector);
-void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, int64_t batch,
-                      int64_t query, double *vector);
+void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                      double *vector);
 
 /* lab_append_derive() writes the new keys or values @role, LAB_K_NEW or LAB_V_NEW, to @to: those
  * that K or V of @data has where they belong. */

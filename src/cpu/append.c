@@ -20,6 +20,7 @@ typedef struct append_job {
     heed_strides q_stride; /* of these */
     int64_t element;       /* bytes of one */
     int64_t keys, rows;    /* new keys of all batch elements; with these, all rows */
+    int64_t packed;        /* packed queries of all sequences */
     int64_t step;          /* rows that a thread takes at a time */
     atomic_llong next;
 } append_job;
@@ -116,12 +117,46 @@ static void write_key(const append_job *job, int64_t batch, int64_t n)
     }
 }
 
-static void write_query(const append_job *job, int64_t batch, int64_t i)
+/* The first row of packed sequence @batch in Q. */
+static int64_t first_row(const append_job *job, int64_t batch)
+{
+    return heed_job_cumulative(job->buffers->cu_seqlens_q, job->problem->cu_seqlens_q.type, batch);
+}
+
+/* The last packed sequence that begins at @row or ahead of it. */
+static int64_t find_sequence(const append_job *job, int64_t row)
+{
+    int64_t low = 0, high = job->problem->batch - 1;
+    while (low < high) {
+        int64_t middle = low + (high - low + 1) / 2;
+        if (first_row(job, middle) <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Where packed query @row stands; behind the last sequence at no place in particular. */
+static int64_t packed_position(const append_job *job, int64_t row)
+{
+    if (row >= job->packed)
+        return 0;
+    const int64_t batch = find_sequence(job, row);
+    return row + length_of(job, batch) - first_row(job, batch + 1);
+}
+
+/* Query @n of all. */
+static void write_query(const append_job *job, int64_t n)
 {
     const heed_problem *p = job->problem;
     const heed_strides *to = &job->q_stride;
+    const bool packed = p->tokens_q > 0;
+    const int64_t batch = packed ? 0 : n / p->seq_q, i = packed ? n : n % p->seq_q;
+    const int64_t position = packed ? packed_position(job, n)
+                                    : i + length_of(job, batch) - p->seq_q;
     turns t;
-    load_position(&t, job, heed_max(i + length_of(job, batch) - p->seq_q, 0));
+    load_position(&t, job, heed_max(position, 0));
     for (int64_t h = 0; h < p->heads_q; h++) {
         const int64_t from = batch * p->q.batch + i * p->q.seq + h * p->q.head;
         const int64_t at = batch * to->batch + i * to->seq + h * to->head;
@@ -144,8 +179,18 @@ static void write_rows(void *data, int index)
             if (r < job->keys)
                 write_key(job, r / p->append, r % p->append);
             else
-                write_query(job, (r - job->keys) / p->seq_q, (r - job->keys) % p->seq_q);
+                write_query(job, r - job->keys);
     }
+}
+
+/* Packed ones behind the last sequence are rows too where a prefix has them read. */
+static int64_t count_queries(append_job *job)
+{
+    const heed_problem *p = job->problem;
+    if (p->tokens_q == 0)
+        return p->batch * p->seq_q;
+    job->packed = first_row(job, p->batch);
+    return p->prefix > 0 ? p->tokens_q : job->packed;
 }
 
 void heed_append_on_cpu(const heed_plan *plan, const heed_buffers *buffers, void *queries)
@@ -158,7 +203,7 @@ void heed_append_on_cpu(const heed_plan *plan, const heed_buffers *buffers, void
                        .element = (int64_t)heed_type_size(p->type),
                        .keys = p->batch * p->append };
     const int64_t wide = heed_max(p->heads_kv * (p->dim_qk + p->dim_v), p->heads_q * p->dim_qk);
-    job.rows = job.keys + (queries ? p->batch * p->seq_q : 0);
+    job.rows = job.keys + (queries ? count_queries(&job) : 0);
     job.step = heed_div_up(ELEMENTS_MIN, wide);
     const int64_t pieces = heed_div_up(job.rows, job.step);
     const int threads = (int)heed_min(pieces, plan->context->machine.threads);

@@ -456,12 +456,6 @@ static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
         return heed_fault_set(fault, HEED_PART_ROTARY,
                               "rotary is %lld and append is 0; without new keys rotary must be 0",
                               (long long)p->rotary);
-    if (p->rotary > 0 && p->tokens_q > 0)
-        return heed_fault_set(
-            fault, HEED_PART_ROTARY,
-            "rotary is %lld and tokens_q is %lld; packed queries are not rotated: "
-            "one of them must be 0",
-            (long long)p->rotary, (long long)p->tokens_q);
     if (p->rotary == 0 && (cos != HEED_DATA_NONE || sin != HEED_DATA_NONE))
         return heed_fault_set(fault, cos ? HEED_PART_COS : HEED_PART_SIN,
                               "rotary is 0; with %s it must be 2 to %lld",

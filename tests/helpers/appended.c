@@ -87,6 +87,30 @@ static void fill_lengths(appended *a)
     }
 }
 
+/* None, as many as there may be, one, and the rest; what is left is nobody's. */
+static void fill_cumulative(appended *a)
+{
+    const heed_problem *p = &a->problem;
+    const int64_t some[] = { 0, p->seq_q, 1, p->seq_q - 1 };
+    for (int64_t b = 0, at = 0; b <= p->batch; b++) {
+        lab_data_set(p->cu_seqlens_q.type, a->cu_q.data, b, (double)at);
+        at += some[b % 4];
+        at = at < p->tokens_q ? at : p->tokens_q;
+    }
+}
+
+/* The first query of batch element @batch in Q, as packed ones lie, and how many it has. */
+static int64_t first_query(const appended *a, int64_t batch)
+{
+    return (int64_t)lab_data_get(a->problem.cu_seqlens_q.type, a->cu_q.data, batch);
+}
+
+static int64_t count_queries(const appended *a, int64_t batch)
+{
+    return a->problem.tokens_q > 0 ? first_query(a, batch + 1) - first_query(a, batch)
+                                   : a->problem.seq_q;
+}
+
 /* Pages from the last one down, with those of batch elements in turns. */
 static void fill_table(appended *a)
 {
@@ -149,11 +173,13 @@ static void finish_queries(appended *a)
 {
     const heed_problem *p = &a->problem;
     for (int64_t b = 0; b < p->batch && p->rotary > 0; b++)
-        for (int64_t i = 0; i < p->seq_q; i++)
+        for (int64_t i = 0; i < count_queries(a, b); i++)
             for (int64_t h = 0; h < p->heads_q; h++) {
-                const int64_t position = i + length_of(a, b) - p->seq_q;
-                turn(a, a->after[HEED_ROLE_Q], plain_at(a, HEED_ROLE_Q, b, i, h),
-                     position > 0 ? position : 0);
+                const int64_t position = i + length_of(a, b) - count_queries(a, b);
+                const int64_t at = p->tokens_q > 0
+                                       ? plain_at(a, HEED_ROLE_Q, 0, first_query(a, b) + i, h)
+                                       : plain_at(a, HEED_ROLE_Q, b, i, h);
+                turn(a, a->after[HEED_ROLE_Q], at, position > 0 ? position : 0);
             }
 }
 
@@ -172,6 +198,8 @@ static void make_all(appended *a)
             make(&a->tensors[role], heed_tensor_extent(&t), heed_type_size(p->type));
     }
     make(&a->lengths, p->batch, sizeof(int32_t));
+    if (p->tokens_q > 0)
+        make(&a->cu_q, p->batch + 1, heed_data_size(p->cu_seqlens_q.type));
     if (p->page > 0)
         make(&a->table, heed_operand_extent(p, &p->table), sizeof(int32_t));
     if (p->rotary > 0) {
@@ -189,6 +217,8 @@ void appended_create(appended *a, const char *spec)
     a->rest.rotary_cos = a->rest.rotary_sin = (heed_operand){ 0 };
     make_all(a);
     fill_lengths(a);
+    if (a->problem.tokens_q > 0)
+        fill_cumulative(a);
     if (a->problem.page > 0)
         fill_table(a);
     if (a->problem.rotary > 0)
@@ -215,8 +245,8 @@ void appended_destroy(appended *a)
 {
     for (int role = 0; role < HEED_ALL_TENSORS; role++)
         lab_region_destroy(&a->tensors[role]);
-    lab_region *const others[] = { &a->lengths, &a->table, &a->cos, &a->sin };
-    for (int i = 0; i < 4; i++)
+    lab_region *const others[] = { &a->lengths, &a->table, &a->cos, &a->sin, &a->cu_q };
+    for (int i = 0; i < 5; i++)
         lab_region_destroy(others[i]);
     for (int role = 0; role < HEED_TENSORS; role++)
         free(a->after[role]);
@@ -228,7 +258,8 @@ heed_buffers appended_buffers(const appended *a)
                              .lengths = a->lengths.data,
                              .table = a->table.data,
                              .rotary_cos = a->cos.data,
-                             .rotary_sin = a->sin.data };
+                             .rotary_sin = a->sin.data,
+                             .cu_seqlens_q = a->cu_q.data };
     for (int role = 0; role < HEED_ALL_TENSORS; role++)
         heed_buffer_set(&buffers, (heed_role)role, a->tensors[role].data);
     return buffers;
@@ -241,8 +272,14 @@ heed_buffers appended_rest_buffers(const appended *a)
                              .k = a->after[HEED_ROLE_K],
                              .v = a->after[HEED_ROLE_V],
                              .lengths = a->lengths.data,
-                             .table = a->table.data };
+                             .table = a->table.data,
+                             .cu_seqlens_q = a->cu_q.data };
     return buffers;
+}
+
+int64_t appended_rows(const appended *a)
+{
+    return first_query(a, a->problem.batch);
 }
 
 bool appended_is_done(const appended *a)

@@ -14,12 +14,13 @@ typedef struct appended {
     heed_problem problem;                 /* with new keys */
     heed_problem rest;                    /* the same once they are in place */
     lab_region tensors[HEED_ALL_TENSORS]; /* absent ones are zeroed; O is rubbish */
-    lab_region lengths, table, cos, sin;
+    lab_region lengths, table, cos, sin, cu_q;
     void *after[HEED_TENSORS]; /* Q rotated, K and V with what is new, where they are inputs */
 } appended;
 
 /* appended_create() makes the tensors of @spec, which fails the test if it is wrong. The lengths of
- * batch elements are all of seq_k, append, and in between; no two new keys have the same place. */
+ * batch elements are all of seq_k, append, and in between; no two new keys have the same place.
+ * Packed sequences have no query, seq_q of them, one, and seq_q - 1, up to the end of Q. */
 void appended_create(appended *a, const char *spec);
 void appended_destroy(appended *a);
 
@@ -27,6 +28,9 @@ void appended_destroy(appended *a);
  * gets to which nothing is new; O, LSE and workspace are the caller's to fill in. */
 heed_buffers appended_buffers(const appended *a);
 heed_buffers appended_rest_buffers(const appended *a);
+
+/* appended_rows() returns how many packed queries all sequences have. */
+int64_t appended_rows(const appended *a);
 
 /* appended_is_done() says whether K and V are as they must be afterwards, every byte of them;
  * appended_reset() makes them what they were. */

@@ -29,6 +29,12 @@ static const char *const specs[] = {
     "b4 h4/2 s3/40 d16 bf16 lengths causal=br append=3 rotary=6 paged=8/24 cos=bf16 sin=bf16",
     "b4 h4/2 s3/40 d16 f16 lengths causal=br append=1 rotary=2:interleaved cos=f16 sin=f16",
     "b4 h4/2 s9/40 d20 f16 lengths align=br alibi append=1 rotary=20 q=2000:80:20",
+    "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths causal=br append=3 rotary=16",
+    "b4 h4/2 s9/40 d16 bf16 varlen=18/0 lengths causal=br append=9 rotary=12:interleaved "
+    "paged=8/24",
+    "b4 h4/2 s12/40 d16 f16 varlen=12/0 lengths append=1 rotary=6 paged=1/170 cu_q=i64 q=9:90:20",
+    "b4 h4/1 s5/40 d24/16 bf16 varlen=9/0 shared lengths causal=br append=2 rotary=8:interleaved",
+    "b9 h2 s1/40 d16 f32 varlen=5/0 lengths causal=br append=1 rotary=16 layout=bhsd",
 };
 #define SPECS (sizeof specs / sizeof *specs)
 
@@ -206,7 +212,6 @@ static const struct {
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 cos=i32 sin=i32", "rotary_cos.type is 4 (i32)" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 cos=f32",
       "rotary is 0; with rotary_cos it must be 2 to 4" },
-    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 varlen=2/0", "packed queries are not rotated" },
 };
 
 static void test_wrong_ones_are_refused(void **state)

@@ -133,6 +133,30 @@ static void queries_not_turned(const heed_problem *problem, const heed_buffers *
     mutant_plain(&rest, buffers);
 }
 
+/* As if each packed sequence had as many queries as the longest one. */
+static void queries_turned_padded(const heed_problem *problem, const heed_buffers *buffers)
+{
+    const lab_view view = lab_view_of(problem, LAB_LENGTHS);
+    heed_buffers other = *buffers;
+    mutant_rest rest;
+    int32_t *lengths = malloc(lab_view_bytes(&view));
+    if (!lengths)
+        return;
+    memcpy(lengths, buffers->lengths, lab_view_bytes(&view));
+    for (int64_t b = 0; b < view.batch; b++)
+        lengths[lab_view_at(&view, b, 0, 0)] +=
+            (int32_t)(lab_data_get(problem->cu_seqlens_q.type, buffers->cu_seqlens_q, b + 1) -
+                      lab_data_get(problem->cu_seqlens_q.type, buffers->cu_seqlens_q, b) -
+                      (double)problem->seq_q);
+    other.lengths = lengths;
+    lab_append_complete(problem, buffers);
+    mutant_turn(&rest, problem, &other);
+    rest.buffers.lengths = buffers->lengths;
+    mutant_plain(&rest.problem, &rest.buffers);
+    free(rest.queries);
+    free(lengths);
+}
+
 /* Halves for neighbours, or the other way round. */
 static void other_pairs(const heed_problem *problem, const heed_buffers *buffers)
 {
@@ -176,6 +200,8 @@ const lab_mutant lab_mutants_append[] = {
       .spec = SPEC " rotary=16:interleaved", .inputs = "normal", .gate = "error" },
     { .name = "queries-not-turned", .does = "rotates new keys alone", .behaviour = { .run = queries_not_turned, .appends = true },
       .spec = SPEC " rotary=16", .inputs = "normal", .gate = "error" },
+    { .name = "queries-turned-padded", .does = "rotates packed queries as if all sequences had as many", .behaviour = { .run = queries_turned_padded, .appends = true },
+      .spec = "b3 h4/2 s9/40 d16 f32 varlen=17/0 lengths causal=br append=3 rotary=16", .inputs = "normal", .gate = "error" },
     { .name = "other-pairs", .does = "rotates halves for neighbours", .behaviour = { .run = other_pairs, .appends = true },
       .spec = SPEC " rotary=16:interleaved", .inputs = "normal", .gate = "appended" },
     { .name = "turned-backwards", .does = "rotates by the negative angle, which no product of a new query and a new key tells",

@@ -64,6 +64,16 @@ lab_row lab_row_within(const heed_problem *problem, const heed_buffers *data, la
     return row;
 }
 
+int64_t lab_row_queries(const heed_problem *problem, const heed_buffers *data, lab_row row)
+{
+    const heed_operand *cu = &problem->cu_seqlens_q;
+    const int64_t sequence = lab_row_within(problem, data, row).batch;
+    if (problem->tokens_q == 0)
+        return problem->seq_q;
+    return first_of(cu, data->cu_seqlens_q, sequence + 1) -
+           first_of(cu, data->cu_seqlens_q, sequence);
+}
+
 lab_range lab_row_keys(const heed_problem *problem, const heed_buffers *data, lab_row row,
                        int64_t *batch)
 {
@@ -179,7 +189,7 @@ void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *
     lab_elements_load(view->type, reads->base[role], lab_view_at(view, batch, seq, head), view->dim,
                       vector);
     if (reads->problem && role == LAB_Q)
-        lab_rotate_query(reads->problem, reads->data, batch, seq, vector);
+        lab_rotate_query(reads->problem, reads->data, (lab_row){ batch, head, seq }, vector);
 }
 
 void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,

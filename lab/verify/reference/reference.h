@@ -34,6 +34,9 @@ int64_t lab_keys(const heed_problem *problem);
  * sequence, and that of the query in it. */
 lab_row lab_row_within(const heed_problem *problem, const heed_buffers *data, lab_row row);
 
+/* lab_row_queries() returns how many queries the row's batch element or sequence has. */
+int64_t lab_row_queries(const heed_problem *problem, const heed_buffers *data, lab_row row);
+
 /* lab_row_kv_head() returns the key/value head that @row reads. */
 int64_t lab_row_kv_head(const heed_problem *problem, lab_row row);
 

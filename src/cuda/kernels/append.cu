@@ -7,13 +7,16 @@
  * every backend gives the same bits.
  *
  * Macros: HEED_TYPE as in plain.cuh; HEED_TURNS, the type of cosines and sines, likewise, or
- * without it none are read; HEED_INTERLEAVED.
+ * without it none are read; HEED_INTERLEAVED; HEED_VARLEN, 1: queries that are rotated are packed.
  */
 #include "append_args.cuh"
 #include "unit.cuh"
 
 #ifndef HEED_INTERLEAVED
 #define HEED_INTERLEAVED 0
+#endif
+#ifndef HEED_VARLEN
+#define HEED_VARLEN 0
 #endif
 
 /* Copies the columns @first up to @end as they are. */
@@ -152,11 +155,48 @@ HEED_DEVICE void write_value(const heed_cuda_append_args *args, u32 vector, cons
     copy_columns((u8 *)args->v + to, (const u8 *)args->v_new + from, 0, args->dim_v, unit);
 }
 
+#if HEED_VARLEN
+
+/* The row of Q where packed sequence @batch begins. */
+HEED_DEVICE u32 sequence_begin(const heed_cuda_append_args *args, u32 batch)
+{
+    return ptx_ld_ahead_4(args->cu_q + (i64)batch * args->cu_q_words);
+}
+
+/* The last packed sequence that begins at @row or ahead of it. All lanes look at once, each at the
+ * first one of a share of those that are left. */
+HEED_DEVICE u32 find_sequence(const heed_cuda_append_args *args, u32 row)
+{
+    u32 first = 0, end = args->sequences;
+    HEED_NO_UNROLL
+    while (end - first > 1) {
+        const u32 share = (end - first + 31) / 32, own = first + ptx_lane() * share;
+        const int begins = own < end && (own == first || sequence_begin(args, own) <= row);
+        first += (ptx_popc(ptx_vote_ballot(begins)) - 1) * share;
+        end = first + share < end ? first + share : end;
+    }
+    return first;
+}
+
+#endif
+
 HEED_DEVICE void write_query(const heed_cuda_append_args *args, u32 vector, const int unit)
 {
     const u32 row = divide(vector, args->heads_q), head = vector - row * args->heads_q.value;
+#if HEED_VARLEN
+    const u32 batch = 0, i = row;
+    const int behind = row >= sequence_begin(args, args->sequences);
+    i64 position = 0;
+    if (behind && !args->all)
+        return;
+    if (!behind) {
+        const u32 sequence = find_sequence(args, row);
+        position = row + length_of(args, sequence) - sequence_begin(args, sequence + 1);
+    }
+#else
     const u32 batch = divide(row, args->seq_q), i = row - batch * args->seq_q.value;
     const i64 position = i + length_of(args, batch) - args->seq_q.value;
+#endif
     const i64 to = at_strides(&args->queries_stride, batch, i, head);
     const i64 from = at_strides(&args->q_stride, batch, i, head);
     write_turned(args, (u8 *)args->queries + to, (const u8 *)args->q + from,

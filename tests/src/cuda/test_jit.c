@@ -107,11 +107,11 @@ static void test_each_architecture_gets_its_code(void **state)
 static void test_what_appends_compiles(void **state)
 {
     static const char *const words[] = { "", "rotary=16", "rotary=16:interleaved",
-                                         "rotary=16 cos=bf16 sin=bf16" };
+                                         "rotary=16 cos=bf16 sin=bf16", "rotary=16 varlen=1/0" };
     static const char *const types[] = { "f32", "f16", "bf16" };
     static const int archs[] = { 80, 90 };
     jit_scene_compiler();
-    for (size_t i = 0; i < 4 * 3; i++) {
+    for (size_t i = 0; i < 5 * 3; i++) {
         heed_define defines[HEED_APPEND_DEFINES];
         heed_problem problem;
         heed_cubin cubin;
