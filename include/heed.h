@@ -62,11 +62,18 @@
  *    and V is changed. So lengths count the new keys, and are append to seq_k. (The cache_seqlens
  *    of FlashAttention's flash_attn_with_kvcache do not: lengths = cache_seqlens + new keys.) Where
  *    V is shared there are new keys alone.
+ *  - Where queries are packed, each sequence has append new keys all the same, or new keys are
+ *    packed too (append_packed): then a sequence has as many as queries, in those rows of k_new and
+ *    v_new that its queries have in Q, and lengths[b] is at least their number. So one batch takes
+ *    the next pieces of prompts beside single steps, and a sequence without queries is left as it
+ *    is. (FlashAttention-3 where cu_seqlens_k_new is cu_seqlens_q.)
  *  - With rotary, the first rotary columns of a new key, where V is shared those behind V, are
- *    rotated before it is written, by the cosines and sines of its position, which for the n-th one
- *    is lengths[b] - append + n, and those of query i before it is looked at, by those of position
- *    i + lengths[b] - seq_q, 0 where that is negative, whatever the mask is; Q itself is not
- *    changed. Of columns a and b that belong together, pair c of the position, a becomes
+ *    rotated before it is written, by the cosines and sines of its position, which for the n-th of
+ *    N new ones is lengths[b] - N + n, and those of query i before it is looked at, by those of
+ *    position i + lengths[b] - seq_q, in a packed sequence i + lengths[b] - its queries, 0 where
+ *    that is negative, whatever the mask is; Q itself is not changed. (FlashAttention rotates query
+ *    i as at cache_seqlens + i: the same where there are as many new keys as queries, and not
+ *    elsewhere.) Of columns a and b that belong together, pair c of the position, a becomes
  *    a cos - b sin and b becomes b cos + a sin: the exact value, rounded to float64, to float32 and
  *    to the type, on every backend to the same bits. Keys that are in the cache already are taken
  *    as they are.
@@ -398,11 +405,10 @@ typedef struct heed_problem {
     int64_t append;    /* new keys of each batch element, 1 to seq_k, which an execution writes to K
                           and V; 0: none. Needs lengths; keys are not packed then, and no two
                           elements of K or V share an address */
-    heed_strides k_new; /* [batch, append, heads_kv, dim_qk] */
-    heed_strides v_new; /* [batch, append, heads_kv, dim_v]; 0 where V is shared */
+    heed_strides k_new; /* [batch, append, heads_kv, dim_qk], or packed */
+    heed_strides v_new; /* [batch, append, heads_kv, dim_v], likewise; 0 where V is shared */
     int64_t rotary; /* columns of Q and of new keys that are rotated by their position: even, 2 to
-                       dim_qk, where V is shared to dim_qk - dim_v; 0: none. Only with append, and
-                       not where queries are packed */
+                       dim_qk, where V is shared to dim_qk - dim_v; 0: none. Only with append */
     int64_t interleaved;     /* 1: column 2 i is rotated with 2 i + 1; 0: i with i + rotary / 2 */
     heed_operand rotary_cos; /* f32, f16 or bf16, along positions: [seq_k, rotary / 2], where there
                                 is a rotary embedding */
@@ -415,6 +421,8 @@ typedef struct heed_problem {
                        both seq and heads */
     int64_t products; /* a heed_products: others than HEED_PRODUCTS_FULL permit less, and only where
                          type is HEED_F32 */
+    int64_t append_packed; /* 1: new keys are packed as queries are, which must be, and append is
+                              seq_q: k_new is [tokens_q, heads_kv, dim_qk], v_new likewise */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -454,7 +462,8 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     prefix=N      the first N keys are those of batch element 0 for all, and read once
  *     invariant     batch-invariant: a row's bits do not depend on the rest of the batch
  *     table=b@B:0:0 the page table's batch stride, where it is not seq_k / N
- *     append=N      N new keys and values of each batch element are written to K and V first
+ *     append=N      N new keys and values of each batch element are written to K and V first;
+ *                   append=N:packed: as many as queries, up to N, in the same packed rows
  *     rotary=N      N columns of Q and of new keys are rotated by their position, in halves;
  *                   rotary=N:interleaved: in neighbours
  *     cos=T sin=T   the type of the cosines and sines of that, where it is not f32
@@ -781,8 +790,8 @@ typedef struct heed_buffers {
     const void *table;        /* [batch, seq_k / page] */
     const void *cu_seqlens_q; /* [batch + 1] */
     const void *cu_seqlens_k; /* [batch + 1] */
-    const void *k_new;        /* [batch, append, heads_kv, dim_qk], where the problem appends */
-    const void *v_new;        /* [batch, append, heads_kv, dim_v], but where V is shared */
+    const void *k_new;        /* [batch, append, heads_kv, dim_qk], where the problem appends, */
+    const void *v_new;        /* [batch, append, heads_kv, dim_v], likewise; both may be packed */
     const void *rotary_cos;   /* [seq_k, rotary / 2] */
     const void *rotary_sin;   /* [seq_k, rotary / 2] */
 } heed_buffers;

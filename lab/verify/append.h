@@ -18,8 +18,12 @@
 #include "lab/verify/reference/reference.h"
 
 /* lab_append_first() returns the first new key of batch element @batch, as lengths say; one that
- * there never is where nothing is appended. */
+ * there never is where nothing is appended. lab_append_count() returns how many new ones it has,
+ * lab_append_at() where the @n-th one is in @view, the tensor of new keys or values. */
 int64_t lab_append_first(const heed_problem *problem, const heed_buffers *data, int64_t batch);
+int64_t lab_append_count(const heed_problem *problem, const heed_buffers *data, int64_t batch);
+int64_t lab_append_at(const heed_problem *problem, const heed_buffers *data, const lab_view *view,
+                      int64_t batch, int64_t n, int64_t head);
 
 /* lab_rotate() rotates a vector of Q or of a new key as it is at @position, to numbers that are of
  * the problem's type. lab_rotate_query() rotates that of @row, which is packed where queries are. */

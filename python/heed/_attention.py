@@ -338,6 +338,8 @@ def attention(
             k and v, a cache, at the keys lengths - new keys to lengths - 1 of each batch element,
             in place, and then attended to like the others: lengths, which must be given, count
             them. Without a V k_new alone. The keys of q's batch elements must not share memory.
+            Beside packed queries also packed, (tokens of q, key/value heads, head dim): then each
+            sequence has as many new keys as queries.
         rotary_cos, rotary_sin: (positions, r / 2), float32, float16 or bfloat16, dense: the first r
             columns of k_new are rotated by their position before they are written, without a V the r
             columns behind V, and those of q by theirs, query + length - queries. There is a row for

@@ -125,6 +125,7 @@ class Problem(Structure):
         ("rotary_sin", Operand),
         ("prefix", c_int64),
         ("products", c_int64),
+        ("append_packed", c_int64),
     ]
 
 

@@ -414,7 +414,8 @@ class Plan:
             if name not in rest:
                 raise InvalidError(f"operands: the problem has {name}, which is missing")
             dim = fields.dim_qk if name == "k_new" else fields.dim_v
-            shape = (fields.batch, fields.append, fields.heads_kv, dim)
+            rows = (1, fields.tokens_q) if fields.append_packed else (fields.batch, fields.append)
+            shape = (*rows, fields.heads_kv, dim)
             views[name] = view(name, rest.pop(name))
             self._check(name, views[name], shape, getattr(fields, name))
         for array in fields.arrays:

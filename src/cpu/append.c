@@ -19,8 +19,8 @@ typedef struct append_job {
     char *queries;         /* rotated ones; NULL: they stay as they are */
     heed_strides q_stride; /* of these */
     int64_t element;       /* bytes of one */
+    int64_t packed;        /* queries of all sequences, where they are packed */
     int64_t keys, rows;    /* new keys of all batch elements; with these, all rows */
-    int64_t packed;        /* packed queries of all sequences */
     int64_t step;          /* rows that a thread takes at a time */
     atomic_llong next;
 } append_job;
@@ -93,31 +93,7 @@ static int64_t length_of(const append_job *job, int64_t batch)
     return lengths[batch * job->problem->lengths.strides.batch];
 }
 
-/* New key @n of batch element @batch, with its value. */
-static void write_key(const append_job *job, int64_t batch, int64_t n)
-{
-    const heed_problem *p = job->problem;
-    const heed_buffers *b = job->buffers;
-    const int64_t j = length_of(job, batch) - p->append + n;
-    turns t;
-    if (p->rotary > 0)
-        load_position(&t, job, j);
-    for (int64_t h = 0; h < p->heads_kv; h++) {
-        const int64_t k = cache_offset(job, &p->k, batch, j, h);
-        const int64_t from = batch * p->k_new.batch + n * p->k_new.seq + h * p->k_new.head;
-        write_vector(job, (char *)(uintptr_t)b->k + k * job->element,
-                     (const char *)b->k_new + from * job->element, p->dim_qk,
-                     p->rotary > 0 ? t.cos : NULL, t.sin);
-    }
-    for (int64_t h = 0; h < p->heads_kv && !p->shared; h++) {
-        const int64_t v = cache_offset(job, &p->v, batch, j, h);
-        const int64_t from = batch * p->v_new.batch + n * p->v_new.seq + h * p->v_new.head;
-        write_vector(job, (char *)(uintptr_t)b->v + v * job->element,
-                     (const char *)b->v_new + from * job->element, p->dim_v, NULL, NULL);
-    }
-}
-
-/* The first row of packed sequence @batch in Q. */
+/* The first row of packed sequence @batch. */
 static int64_t first_row(const append_job *job, int64_t batch)
 {
     return heed_job_cumulative(job->buffers->cu_seqlens_q, job->problem->cu_seqlens_q.type, batch);
@@ -137,13 +113,41 @@ static int64_t find_sequence(const append_job *job, int64_t row)
     return low;
 }
 
-/* Where packed query @row stands; behind the last sequence at no place in particular. */
+/* Where packed query @row stands, and its new key; behind the last sequence at no place in
+ * particular. */
 static int64_t packed_position(const append_job *job, int64_t row)
 {
     if (row >= job->packed)
         return 0;
     const int64_t batch = find_sequence(job, row);
     return row + length_of(job, batch) - first_row(job, batch + 1);
+}
+
+/* New key @n of all, with its value. */
+static void write_key(const append_job *job, int64_t n)
+{
+    const heed_problem *p = job->problem;
+    const heed_buffers *b = job->buffers;
+    const bool packed = p->append_packed;
+    const int64_t batch = packed ? find_sequence(job, n) : n / p->append;
+    const int64_t first = packed ? 0 : batch, row = packed ? n : n % p->append;
+    const int64_t j = packed ? packed_position(job, n) : length_of(job, batch) - p->append + row;
+    turns t;
+    if (p->rotary > 0)
+        load_position(&t, job, j);
+    for (int64_t h = 0; h < p->heads_kv; h++) {
+        const int64_t k = cache_offset(job, &p->k, batch, j, h);
+        const int64_t from = first * p->k_new.batch + row * p->k_new.seq + h * p->k_new.head;
+        write_vector(job, (char *)(uintptr_t)b->k + k * job->element,
+                     (const char *)b->k_new + from * job->element, p->dim_qk,
+                     p->rotary > 0 ? t.cos : NULL, t.sin);
+    }
+    for (int64_t h = 0; h < p->heads_kv && !p->shared; h++) {
+        const int64_t v = cache_offset(job, &p->v, batch, j, h);
+        const int64_t from = first * p->v_new.batch + row * p->v_new.seq + h * p->v_new.head;
+        write_vector(job, (char *)(uintptr_t)b->v + v * job->element,
+                     (const char *)b->v_new + from * job->element, p->dim_v, NULL, NULL);
+    }
 }
 
 /* Query @n of all. */
@@ -168,7 +172,6 @@ static void write_query(const append_job *job, int64_t n)
 static void write_rows(void *data, int index)
 {
     append_job *job = data;
-    const heed_problem *p = job->problem;
     (void)index;
     for (;;) {
         const int64_t first = atomic_fetch_add_explicit(&job->next, job->step,
@@ -177,20 +180,22 @@ static void write_rows(void *data, int index)
             return;
         for (int64_t r = first; r < heed_min(first + job->step, job->rows); r++)
             if (r < job->keys)
-                write_key(job, r / p->append, r % p->append);
+                write_key(job, r);
             else
                 write_query(job, r - job->keys);
     }
 }
 
-/* Packed ones behind the last sequence are rows too where a prefix has them read. */
-static int64_t count_queries(append_job *job)
+/* Packed queries behind the last sequence are rows too where a prefix has them read. */
+static void count_rows(append_job *job)
 {
     const heed_problem *p = job->problem;
-    if (p->tokens_q == 0)
-        return p->batch * p->seq_q;
-    job->packed = first_row(job, p->batch);
-    return p->prefix > 0 ? p->tokens_q : job->packed;
+    const bool packed = p->tokens_q > 0;
+    job->packed = packed ? first_row(job, p->batch) : 0;
+    job->keys = p->append_packed ? job->packed : p->batch * p->append;
+    job->rows = job->keys;
+    if (job->queries)
+        job->rows += !packed ? p->batch * p->seq_q : p->prefix > 0 ? p->tokens_q : job->packed;
 }
 
 void heed_append_on_cpu(const heed_plan *plan, const heed_buffers *buffers, void *queries)
@@ -200,12 +205,12 @@ void heed_append_on_cpu(const heed_plan *plan, const heed_buffers *buffers, void
                        .buffers = buffers,
                        .queries = queries,
                        .q_stride = plan->problem.q,
-                       .element = (int64_t)heed_type_size(p->type),
-                       .keys = p->batch * p->append };
+                       .element = (int64_t)heed_type_size(p->type) };
     const int64_t wide = heed_max(p->heads_kv * (p->dim_qk + p->dim_v), p->heads_q * p->dim_qk);
-    job.rows = job.keys + (queries ? count_queries(&job) : 0);
+    count_rows(&job);
     job.step = heed_div_up(ELEMENTS_MIN, wide);
     const int64_t pieces = heed_div_up(job.rows, job.step);
     const int threads = (int)heed_min(pieces, plan->context->machine.threads);
-    heed_pool_run(plan->context->pool, write_rows, &job, threads);
+    if (threads > 0)
+        heed_pool_run(plan->context->pool, write_rows, &job, threads);
 }

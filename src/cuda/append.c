@@ -37,8 +37,8 @@ int heed_cuda_append_defines(const heed_problem *problem, heed_define defines[HE
         defines[count++] = (heed_define){ "HEED_TURNS", type_of(problem->rotary_cos.type) };
     if (problem->interleaved)
         defines[count++] = (heed_define){ "HEED_INTERLEAVED", 1 };
-    if (problem->rotary > 0 && problem->tokens_q > 0)
-        defines[count++] = (heed_define){ "HEED_VARLEN", 1 };
+    if (problem->append_packed || (problem->rotary > 0 && problem->tokens_q > 0))
+        defines[count++] = (heed_define){ "HEED_VARLEN", problem->append_packed ? 2 : 1 };
     return count;
 }
 
@@ -57,7 +57,8 @@ heed_status heed_cuda_append_fill(heed_cuda_append_args *args, const heed_proble
     const heed_problem *p = problem, rest = heed_append_rest(problem);
     const int64_t rows = p->tokens_q > 0 ? p->tokens_q : p->batch * p->seq_q;
     int64_t keys, queries, all;
-    if (__builtin_mul_overflow(p->batch * p->append, p->heads_kv, &keys) ||
+    if (__builtin_mul_overflow(p->append_packed ? rows : p->batch * p->append, p->heads_kv,
+                               &keys) ||
         __builtin_mul_overflow(rows, p->heads_q, &queries) ||
         __builtin_add_overflow(2 * keys, queries, &all) || keys > INT_MAX || all > INT_MAX ||
         p->seq_k > INT_MAX)

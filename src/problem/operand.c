@@ -420,8 +420,21 @@ static bool varlen_fault(const heed_problem *problem, heed_fault *fault)
 static bool append_fault(const heed_problem *problem, heed_fault *fault)
 {
     const heed_problem *p = problem;
+    if (p->append_packed != 0 && (p->append_packed != 1 || p->append == 0))
+        return heed_fault_set(fault, HEED_PART_APPEND,
+                              "append_packed is %lld; it must be 0, or 1 where append is 1 or more",
+                              (long long)p->append_packed);
     if (p->append == 0)
         return false;
+    if (p->append_packed && p->tokens_q == 0)
+        return heed_fault_set(fault, HEED_PART_APPEND,
+                              "append_packed is 1 and tokens_q is 0; new keys are packed as "
+                              "queries are: it must be 1 or more");
+    if (p->append_packed && p->append != p->seq_q)
+        return heed_fault_set(fault, HEED_PART_APPEND,
+                              "append is %lld; packed as queries are, it must be %lld, which is "
+                              "seq_q",
+                              (long long)p->append, (long long)p->seq_q);
     if (p->append > p->seq_k)
         return heed_fault_set(fault, HEED_PART_APPEND,
                               "append is %lld; it must be 0 to %lld, which is seq_k",

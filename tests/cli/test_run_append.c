@@ -173,6 +173,35 @@ static void put_packed(void **state, const turn *how, const lab_tensor *angles, 
     lab_tensor_free(&packed);
 }
 
+/* Writes new keys or values one after another, as those of Q. */
+static void put_packed_new(void **state, const char *name, const lab_tensor *new)
+{
+    const int64_t shape[] = { BATCH * APPEND, HEADS, new->shape[3] };
+    lab_tensor packed = zeros(HEED_DATA_F32, 3, shape);
+    memcpy(packed.data, new->data, lab_tensor_bytes(new));
+    put(state, name, &packed);
+    lab_tensor_free(&packed);
+}
+
+/* Writes the cache that @full becomes by them, rotated unless @how is NULL. */
+static void put_packed_full(void **state, const char *name, const turn *how,
+                            const lab_tensor *angles, const lab_tensor *full, const lab_tensor *new)
+{
+    char file[64];
+    const int64_t dim = full->shape[3];
+    lab_tensor cache = copy(full);
+    for (int64_t n = 0; n < BATCH * APPEND; n++) {
+        const int64_t b = n >= cu_few[1], j = n + lengths[b] - cu_few[b + 1];
+        memcpy(row_of(&cache, b, j, 0), (float *)new->data + n *HEADS *dim,
+               HEADS * (size_t)dim * sizeof(float));
+        for (int64_t h = 0; h < HEADS && how; h++)
+            rotate(row_of(&cache, b, j, h), how, angles, j);
+    }
+    snprintf(file, sizeof file, "%s_%s_packed.npy", name, how ? how->name : "plain");
+    put(state, file, &cache);
+    lab_tensor_free(&cache);
+}
+
 /* Writes Q and K as they are when rotated, Q packed and K in pages too. */
 static void put_rotated(void **state, const turn *how, const lab_tensor *angles,
                         const lab_tensor *q, const lab_tensor *full)
@@ -299,9 +328,14 @@ static int open_arrays(void **state)
         put_pool(state, full_pools[i], &full);
         for (size_t n = 0; i == 1 && n < sizeof turns / sizeof *turns; n++)
             put_rotated(state, &turns[n], all + 5, &all[0], &full);
+        put_packed_full(state, names[i], NULL, NULL, &full, &all[i + 2]);
+        for (size_t n = 0; i == 1 && n < sizeof turns / sizeof *turns; n++)
+            put_packed_full(state, names[i], &turns[n], all + 5, &full, &all[i + 2]);
         lab_tensor_free(&full);
     }
     put_packed(state, NULL, NULL, &all[0]);
+    put_packed_new(state, "K_new_packed.npy", &all[3]);
+    put_packed_new(state, "V_new_packed.npy", &all[4]);
     put_named(state, all);
     put_others(state);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -314,6 +348,7 @@ static int open_arrays(void **state)
 /* -------------------------------------------------------------------------- */
 
 #define NEW "--k-new K_new.npy --v-new V_new.npy "
+#define PACKED "--k-new K_new_packed.npy --v-new V_new_packed.npy "
 #define LENGTHS "--lengths lengths.npy "
 #define ROTATED "--rotary-cos cos.npy --rotary-sin sin.npy "
 
@@ -356,6 +391,11 @@ static const struct {
       "K_pool_halves", "V_pool_full", "append=3 rotary=12 lengths=b paged=7/8" },
     { LENGTHS "--cu-seqlens-q cu_few.npy --words causal=br", "Q_plain_packed", "K", "V",
       NEW ROTATED, "Q_halves_packed", "K_halves", "V_full", "varlen=6/0 append=3 rotary=12" },
+    { LENGTHS "--cu-seqlens-q cu_few.npy --words causal=br", "Q_plain_packed", "K_full", "V_full",
+      PACKED, "Q_plain_packed", "K_plain_packed", "V_plain_packed", "varlen=6/0 append=4:packed" },
+    { LENGTHS "--cu-seqlens-q cu_few.npy ", "Q_plain_packed", "K_full", "V_full",
+      PACKED ROTATED "--words rotary=12:interleaved ", "Q_pairs_packed", "K_pairs_packed",
+      "V_plain_packed", "varlen=6/0 append=4:packed rotary=12:interleaved" },
     { LENGTHS "--cu-seqlens-q cu_few.npy --dim-v 4", "Q_plain_packed", "K", NULL,
       "--k-new K_new.npy " ROTATED, "Q_behind_packed", "K_behind", NULL,
       "f32 shared varlen=6/0 append=3 rotary=12" },

@@ -65,40 +65,6 @@ static void fill_plain(appended *a, int role)
                      (uint64_t)role + 1);
 }
 
-/* Keys that were there before. */
-static void fill_cache(appended *a, int role)
-{
-    const heed_tensor t = heed_problem_tensor(&a->problem, role);
-    for (int64_t b = 0; b < a->problem.batch; b++)
-        for (int64_t j = 0; j < length_of(a, b) - a->problem.append; j++)
-            for (int64_t h = 0; h < t.heads; h++)
-                fill(a, a->tensors[role].data, cache_at(a, role, b, j, h), t.dim,
-                     (uint64_t)role + 1);
-}
-
-static void fill_lengths(appended *a)
-{
-    const heed_problem *p = &a->problem;
-    int32_t *lengths = (int32_t *)(void *)a->lengths.data;
-    for (int64_t b = 0; b < p->batch; b++) {
-        const int64_t some[] = { p->seq_k, p->append, p->append + (p->seq_k - p->append) / 2,
-                                 p->append + (p->seq_k - p->append + 2) / 3 };
-        lengths[b] = (int32_t)some[b % 4];
-    }
-}
-
-/* None, as many as there may be, one, and the rest; what is left is nobody's. */
-static void fill_cumulative(appended *a)
-{
-    const heed_problem *p = &a->problem;
-    const int64_t some[] = { 0, p->seq_q, 1, p->seq_q - 1 };
-    for (int64_t b = 0, at = 0; b <= p->batch; b++) {
-        lab_data_set(p->cu_seqlens_q.type, a->cu_q.data, b, (double)at);
-        at += some[b % 4];
-        at = at < p->tokens_q ? at : p->tokens_q;
-    }
-}
-
 /* The first query of batch element @batch in Q, as packed ones lie, and how many it has. */
 static int64_t first_query(const appended *a, int64_t batch)
 {
@@ -109,6 +75,45 @@ static int64_t count_queries(const appended *a, int64_t batch)
 {
     return a->problem.tokens_q > 0 ? first_query(a, batch + 1) - first_query(a, batch)
                                    : a->problem.seq_q;
+}
+
+static int64_t count_new(const appended *a, int64_t batch)
+{
+    return a->problem.append_packed ? count_queries(a, batch) : a->problem.append;
+}
+
+/* Keys that were there before. */
+static void fill_cache(appended *a, int role)
+{
+    const heed_tensor t = heed_problem_tensor(&a->problem, role);
+    for (int64_t b = 0; b < a->problem.batch; b++)
+        for (int64_t j = 0; j < length_of(a, b) - count_new(a, b); j++)
+            for (int64_t h = 0; h < t.heads; h++)
+                fill(a, a->tensors[role].data, cache_at(a, role, b, j, h), t.dim,
+                     (uint64_t)role + 1);
+}
+
+static void fill_lengths(appended *a)
+{
+    const heed_problem *p = &a->problem;
+    int32_t *lengths = (int32_t *)(void *)a->lengths.data;
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t least = count_new(a, b), more = p->seq_k - least;
+        const int64_t some[] = { p->seq_k, least, least + more / 2, least + (more + 2) / 3 };
+        lengths[b] = (int32_t)some[b % 4];
+    }
+}
+
+/* None, as many as there may be, one, and the rest. Rows that are left are nobody's. */
+static void fill_cumulative(appended *a)
+{
+    const heed_problem *p = &a->problem;
+    const int64_t some[] = { 0, p->seq_q, 1, p->seq_q - 1 };
+    for (int64_t b = 0, at = 0; b <= p->batch; b++) {
+        lab_data_set(p->cu_seqlens_q.type, a->cu_q.data, b, (double)at);
+        at += some[b % 4];
+        at = at < p->tokens_q ? at : p->tokens_q;
+    }
 }
 
 /* Pages from the last one down, with those of batch elements in turns. */
@@ -157,11 +162,12 @@ static void finish_cache(appended *a, int role)
     const heed_tensor t = heed_problem_tensor(p, role);
     const size_t element = heed_type_size(p->type);
     for (int64_t b = 0; b < p->batch; b++)
-        for (int64_t n = 0; n < p->append; n++)
+        for (int64_t n = 0; n < count_new(a, b); n++)
             for (int64_t h = 0; h < t.heads; h++) {
-                const int64_t j = length_of(a, b) - p->append + n;
+                const int64_t j = length_of(a, b) - count_new(a, b) + n;
                 const int64_t to = cache_at(a, role, b, j, h);
-                const int64_t at = plain_at(a, from, b, n, h);
+                const int64_t at = p->append_packed ? plain_at(a, from, 0, first_query(a, b) + n, h)
+                                                    : plain_at(a, from, b, n, h);
                 memcpy((char *)a->after[role] + (size_t)to * element,
                        a->tensors[from].data + (size_t)at * element, (size_t)t.dim * element);
                 if (role == HEED_ROLE_K)
@@ -212,13 +218,13 @@ void appended_create(appended *a, const char *spec)
 {
     *a = (appended){ .problem = parsed(spec) };
     a->rest = a->problem;
-    a->rest.append = a->rest.rotary = a->rest.interleaved = 0;
+    a->rest.append = a->rest.append_packed = a->rest.rotary = a->rest.interleaved = 0;
     a->rest.k_new = a->rest.v_new = (heed_strides){ 0 };
     a->rest.rotary_cos = a->rest.rotary_sin = (heed_operand){ 0 };
     make_all(a);
-    fill_lengths(a);
     if (a->problem.tokens_q > 0)
         fill_cumulative(a);
+    fill_lengths(a);
     if (a->problem.page > 0)
         fill_table(a);
     if (a->problem.rotary > 0)

@@ -19,7 +19,7 @@ typedef struct appended {
 } appended;
 
 /* appended_create() makes the tensors of @spec, which fails the test if it is wrong. The lengths of
- * batch elements are all of seq_k, append, and in between; no two new keys have the same place.
+ * batch elements are all of seq_k, the new keys, and in between. No two of these have one place.
  * Packed sequences have no query, seq_q of them, one, and seq_q - 1, up to the end of Q. */
 void appended_create(appended *a, const char *spec);
 void appended_destroy(appended *a);

@@ -35,6 +35,13 @@ static const char *const specs[] = {
     "b4 h4/2 s12/40 d16 f16 varlen=12/0 lengths append=1 rotary=6 paged=1/170 cu_q=i64 q=9:90:20",
     "b4 h4/1 s5/40 d24/16 bf16 varlen=9/0 shared lengths causal=br append=2 rotary=8:interleaved",
     "b9 h2 s1/40 d16 f32 varlen=5/0 lengths causal=br append=1 rotary=16 layout=bhsd",
+    "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths causal=br append=9:packed",
+    "b4 h4/2 s9/40 d16 f16 varlen=16/0 lengths causal=br append=9:packed rotary=16 cu_q=i64",
+    "b4 h4/2 s12/40 d16 bf16 varlen=12/0 lengths append=12:packed rotary=6:interleaved paged=8/24",
+    "b4 h4/2 s9/40 d16 bf16 varlen=18/0 lengths causal=br append=9:packed rotary=12 paged=1/170 "
+    "k_new=7:40:20 v_new=9:0:16 q=0:90:20",
+    "b4 h4/1 s5/40 d24/16 f16 varlen=9/0 shared lengths append=5:packed rotary=8 layout=bhsd",
+    "b9 h2 s1/40 d16 f32 varlen=5/0 lengths causal=br append=1:packed rotary=16",
 };
 #define SPECS (sizeof specs / sizeof *specs)
 
@@ -199,6 +206,10 @@ static const struct {
     { "b2 h1 s1/4 d4 f32 lengths append=5", "append is 5; it must be 0 to 4, which is seq_k" },
     { "b2 h1 s1/4 d4 f32 lengths append=0", "append is 0; it must be 1 to" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 varlen=0/6", "append is 1 and tokens_k is 6" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1:packed", "append_packed is 1 and tokens_q is 0" },
+    { "b2 h1 s3/4 d4 f32 varlen=2/0 lengths append=2:packed", "it must be 3, which is seq_q" },
+    { "b2 h1 s5/4 d4 f32 varlen=2/0 lengths append=5:packed", "append is 5; it must be 0 to 4" },
+    { "b2 h1 s1/4 d4 f32 varlen=2/0 lengths append=1:loose", "unexpected ':'" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 k=0:4:4", "k strides 0:4:4 overlap" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 v=16:2:4", "v strides 16:2:4 overlap" },
     { "b2 h1 s1/4 d4 f32 lengths k_new=8:4:4", "k_new strides are 8:4:4; they must be 0" },
@@ -224,6 +235,43 @@ static void test_wrong_ones_are_refused(void **state)
     }
 }
 
+static void test_wrong_fields_are_refused(void **state)
+{
+    heed_problem problem;
+    assert_int_equal(
+        heed_problem_parse(&problem, "b2 h1 s1/4 d4 f32 varlen=2/0 lengths append=1:packed"),
+        HEED_OK);
+    problem.append_packed = 2;
+    assert_int_equal(heed_problem_check(&problem), HEED_ERR_INVALID);
+    assert_non_null(strstr(heed_message(), "append_packed is 2; it must be 0, or 1 where append"));
+    problem.append_packed = 1;
+    problem.append = 0;
+    assert_int_equal(heed_problem_check(&problem), HEED_ERR_INVALID);
+    assert_non_null(strstr(heed_message(), "append_packed is 1; it must be 0, or 1 where append"));
+}
+
+/* As many keys as queries are new, so lengths below that are wrong; a sequence may have neither. */
+static void test_packed_lengths(void **state)
+{
+    heed_context *context = make_context(1);
+    appended a;
+    heed_plan *plan;
+    appended_create(&a, "b4 h2 s5/9 d8 f32 varlen=20/0 lengths causal=br append=5:packed");
+    assert_int_equal(heed_plan_create(&plan, context, &a.problem, HEED_ESTIMATE), HEED_OK);
+    heed_buffers buffers = appended_buffers(&a);
+    buffers.workspace_size = heed_plan_workspace_size(plan);
+    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
+    ((int32_t *)(void *)a.lengths.data)[0] = 0;
+    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    ((int32_t *)(void *)a.lengths.data)[1] = 4;
+    assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(), "lengths[1] is 4; it must be 5 to 9: it counts new keys");
+    free(buffers.workspace);
+    heed_plan_destroy(plan);
+    appended_destroy(&a);
+    heed_context_destroy(context);
+}
+
 /* Specs, and how they are printed. */
 static const char *const printed[][2] = {
     { "b2 h1 s1/4 d4 append=1 f32 lengths", "b2 h1 s1/4 d4 f32 append=1 lengths=b" },
@@ -231,6 +279,8 @@ static const char *const printed[][2] = {
       "b2 h1 s1/4 d4 f32 append=2 rotary=4:interleaved lengths=b cos=f16 sin=f16" },
     { "b2 h2 s1/4 d4 f32 lengths append=2 cos=f32 rotary=2 layout=bhsd",
       "b2 h2 s1/4 d4 f32 append=2 rotary=2 lengths=b layout=bhsd" },
+    { "b2 h2 s3/4 d4 f32 lengths append=3:packed varlen=4/0 cu_q=i64",
+      "b2 h2 s3/4 d4 f32 varlen=4/0 append=3:packed lengths=b cu_q=i64" },
     { "b2 h2 s1/4 d4 f32 lengths append=2 k_new=8:0:4",
       "b2 h2 s1/4 d4 f32 append=2 lengths=b k_new=8:0:4" },
 };
@@ -254,6 +304,8 @@ int main(void)
         cmocka_unit_test(test_step_after_step),
         cmocka_unit_test(test_bad_buffers),
         cmocka_unit_test(test_wrong_ones_are_refused),
+        cmocka_unit_test(test_wrong_fields_are_refused),
+        cmocka_unit_test(test_packed_lengths),
         cmocka_unit_test(test_specs_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

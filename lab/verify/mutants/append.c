@@ -86,6 +86,26 @@ static void stale_row(const heed_problem *problem, const heed_buffers *buffers)
     attend(problem, buffers);
 }
 
+/* New keys of the next rows. */
+static void rows_of_next(const heed_problem *problem, const heed_buffers *buffers)
+{
+    const lab_view view = lab_view_of(problem, LAB_K_NEW);
+    heed_buffers other = *buffers;
+    void *keys = malloc(lab_view_bytes(&view));
+    if (!keys)
+        return;
+    for (int64_t n = 0; n < lab_view_vectors(&view); n++) {
+        const int64_t from = lab_view_at(&view, 0, (n % view.seq + 1) % view.seq, n / view.seq);
+        memcpy((char *)keys + (size_t)lab_view_vector(&view, n) * view.element,
+               (const char *)buffers->k_new + (size_t)from * view.element,
+               (size_t)view.dim * view.element);
+    }
+    other.k_new = keys;
+    lab_append_complete(problem, &other);
+    attend(problem, buffers);
+    free(keys);
+}
+
 /* Angles of the position that is @later behind the right one, and at the end the first ones. */
 static heed_buffers turned_by(const heed_problem *problem, const heed_buffers *buffers,
                               int64_t later, void *copies[2])
@@ -194,6 +214,8 @@ const lab_mutant lab_mutants_append[] = {
       .spec = SPEC, .inputs = "normal", .gate = "appended" },
     { .name = "stale-row", .does = "leaves the last new key of a head out", .behaviour = { .run = stale_row, .appends = true },
       .spec = SPEC, .inputs = "normal", .gate = "appended" },
+    { .name = "rows-of-next", .does = "takes packed new keys a row late", .behaviour = { .run = rows_of_next, .appends = true },
+      .spec = "b3 h4/2 s9/40 d16 f16 varlen=17/0 lengths causal=br append=9:packed", .inputs = "normal", .gate = "appended" },
     { .name = "keys-turned-late", .does = "rotates new keys as at the position behind theirs", .behaviour = { .run = keys_turned_late, .appends = true },
       .spec = PAGED " rotary=8", .inputs = "normal", .gate = "appended" },
     { .name = "queries-turned-late", .does = "rotates queries as at the position behind theirs", .behaviour = { .run = queries_turned_late, .appends = true },

@@ -34,17 +34,18 @@ int64_t lab_keys(const heed_problem *problem);
  * sequence, and that of the query in it. */
 lab_row lab_row_within(const heed_problem *problem, const heed_buffers *data, lab_row row);
 
-/* lab_row_queries() returns how many queries the row's batch element or sequence has. */
-int64_t lab_row_queries(const heed_problem *problem, const heed_buffers *data, lab_row row);
-
-/* lab_row_kv_head() returns the key/value head that @row reads. */
-int64_t lab_row_kv_head(const heed_problem *problem, lab_row row);
-
-/* Keys from @begin on, up to @end and without it. */
+/* Queries or keys from @begin on, up to @end and without it. */
 typedef struct lab_range {
     int64_t begin;
     int64_t end;
 } lab_range;
+
+/* lab_queries_of() returns the queries of batch element or sequence @batch: the first row of packed
+ * ones in Q, 0 of others, and the row behind the last one. */
+lab_range lab_queries_of(const heed_problem *problem, const heed_buffers *data, int64_t batch);
+
+/* lab_row_kv_head() returns the key/value head that @row reads. */
+int64_t lab_row_kv_head(const heed_problem *problem, lab_row row);
 
 /* lab_row_keys() returns where keys of the row are in the views of K and V: all of its batch
  * element or sequence, which begin at the first. *@batch becomes their batch there. */
@@ -74,7 +75,7 @@ typedef struct lab_reads {
     lab_range keys;
     const heed_problem *problem; /* where it appends; else NULL */
     const heed_buffers *data;
-    int64_t first; /* new key */
+    int64_t first, end; /* of new keys */
 } lab_reads;
 lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, lab_row row);
 void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *vector);

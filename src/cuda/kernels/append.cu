@@ -7,7 +7,8 @@
  * every backend gives the same bits.
  *
  * Macros: HEED_TYPE as in plain.cuh; HEED_TURNS, the type of cosines and sines, likewise, or
- * without it none are read; HEED_INTERLEAVED; HEED_VARLEN, 1: queries that are rotated are packed.
+ * without it none are read; HEED_INTERLEAVED; HEED_VARLEN, 1: queries that are rotated are packed;
+ * 2: and new keys are as they are.
  */
 #include "append_args.cuh"
 #include "unit.cuh"
@@ -111,53 +112,9 @@ HEED_DEVICE i64 length_of(const heed_cuda_append_args *args, u32 batch)
     return (i32)ptx_ld_ahead_4(args->lengths + batch * args->length_stride);
 }
 
-/* Where key @j of @batch is in K or V. */
-HEED_DEVICE i64 in_cache(const heed_cuda_append_args *args, const heed_cuda_strides *s, u32 batch,
-                         u32 j, u32 head)
-{
-    if (!args->table)
-        return at_strides(s, batch, j, head);
-    const u32 page = divide(j, args->page);
-    const u32 number = ptx_ld_ahead_4(args->table + batch * args->table_stride + page);
-    return at_strides(s, (i32)number, j - page * args->page.value, head);
-}
-
-/* A new key, or the value of one. */
-typedef struct new_vector {
-    u32 batch, head, n;
-    u32 position;
-} new_vector;
-
-HEED_DEVICE new_vector find_new(const heed_cuda_append_args *args, u32 vector)
-{
-    new_vector it;
-    const u32 row = divide(vector, args->heads_kv);
-    it.head = vector - row * args->heads_kv.value;
-    it.batch = divide(row, args->append);
-    it.n = row - it.batch * args->append.value;
-    it.position = (u32)(length_of(args, it.batch) - args->append.value + it.n);
-    return it;
-}
-
-HEED_DEVICE void write_key(const heed_cuda_append_args *args, u32 vector, const int unit)
-{
-    const new_vector it = find_new(args, vector);
-    const i64 to = in_cache(args, &args->k_stride, it.batch, it.position, it.head);
-    const i64 from = at_strides(&args->k_new_stride, it.batch, it.n, it.head);
-    write_turned(args, (u8 *)args->k + to, (const u8 *)args->k_new + from, it.position, unit);
-}
-
-HEED_DEVICE void write_value(const heed_cuda_append_args *args, u32 vector, const int unit)
-{
-    const new_vector it = find_new(args, vector);
-    const i64 to = in_cache(args, &args->v_stride, it.batch, it.position, it.head);
-    const i64 from = at_strides(&args->v_new_stride, it.batch, it.n, it.head);
-    copy_columns((u8 *)args->v + to, (const u8 *)args->v_new + from, 0, args->dim_v, unit);
-}
-
 #if HEED_VARLEN
 
-/* The row of Q where packed sequence @batch begins. */
+/* The row where packed sequence @batch begins. */
 HEED_DEVICE u32 sequence_begin(const heed_cuda_append_args *args, u32 batch)
 {
     return ptx_ld_ahead_4(args->cu_q + (i64)batch * args->cu_q_words);
@@ -178,21 +135,88 @@ HEED_DEVICE u32 find_sequence(const heed_cuda_append_args *args, u32 row)
     return first;
 }
 
+/* Where the query of row @row of packed sequence @batch stands, and its new key. */
+HEED_DEVICE i64 packed_position(const heed_cuda_append_args *args, u32 batch, u32 row)
+{
+    return row + length_of(args, batch) - sequence_begin(args, batch + 1);
+}
+
+/* Is the row behind the last packed sequence? */
+HEED_DEVICE int is_behind(const heed_cuda_append_args *args, u32 row)
+{
+    return row >= sequence_begin(args, args->sequences);
+}
+
 #endif
+
+/* Where key @j of @batch is in K or V. */
+HEED_DEVICE i64 in_cache(const heed_cuda_append_args *args, const heed_cuda_strides *s, u32 batch,
+                         u32 j, u32 head)
+{
+    if (!args->table)
+        return at_strides(s, batch, j, head);
+    const u32 page = divide(j, args->page);
+    const u32 number = ptx_ld_ahead_4(args->table + batch * args->table_stride + page);
+    return at_strides(s, (i32)number, j - page * args->page.value, head);
+}
+
+/* A new key, or the value of one: @n of those of @first in its tensor. */
+typedef struct new_vector {
+    u32 batch, head, first, n;
+    u32 position;
+} new_vector;
+
+HEED_DEVICE new_vector find_new(const heed_cuda_append_args *args, u32 vector)
+{
+    new_vector it;
+    const u32 row = divide(vector, args->heads_kv);
+    it.head = vector - row * args->heads_kv.value;
+#if HEED_VARLEN == 2
+    it.batch = find_sequence(args, row);
+    it.first = 0;
+    it.n = row;
+    it.position = (u32)packed_position(args, it.batch, row);
+#else
+    it.batch = it.first = divide(row, args->append);
+    it.n = row - it.batch * args->append.value;
+    it.position = (u32)(length_of(args, it.batch) - args->append.value + it.n);
+#endif
+    return it;
+}
+
+HEED_DEVICE void write_key(const heed_cuda_append_args *args, u32 vector, const int unit)
+{
+#if HEED_VARLEN == 2
+    if (is_behind(args, divide(vector, args->heads_kv)))
+        return;
+#endif
+    const new_vector it = find_new(args, vector);
+    const i64 to = in_cache(args, &args->k_stride, it.batch, it.position, it.head);
+    const i64 from = at_strides(&args->k_new_stride, it.first, it.n, it.head);
+    write_turned(args, (u8 *)args->k + to, (const u8 *)args->k_new + from, it.position, unit);
+}
+
+HEED_DEVICE void write_value(const heed_cuda_append_args *args, u32 vector, const int unit)
+{
+#if HEED_VARLEN == 2
+    if (is_behind(args, divide(vector, args->heads_kv)))
+        return;
+#endif
+    const new_vector it = find_new(args, vector);
+    const i64 to = in_cache(args, &args->v_stride, it.batch, it.position, it.head);
+    const i64 from = at_strides(&args->v_new_stride, it.first, it.n, it.head);
+    copy_columns((u8 *)args->v + to, (const u8 *)args->v_new + from, 0, args->dim_v, unit);
+}
 
 HEED_DEVICE void write_query(const heed_cuda_append_args *args, u32 vector, const int unit)
 {
     const u32 row = divide(vector, args->heads_q), head = vector - row * args->heads_q.value;
 #if HEED_VARLEN
     const u32 batch = 0, i = row;
-    const int behind = row >= sequence_begin(args, args->sequences);
-    i64 position = 0;
+    const int behind = is_behind(args, row);
     if (behind && !args->all)
         return;
-    if (!behind) {
-        const u32 sequence = find_sequence(args, row);
-        position = row + length_of(args, sequence) - sequence_begin(args, sequence + 1);
-    }
+    const i64 position = behind ? 0 : packed_position(args, find_sequence(args, row), row);
 #else
     const u32 batch = divide(row, args->seq_q), i = row - batch * args->seq_q.value;
     const i64 position = i + length_of(args, batch) - args->seq_q.value;

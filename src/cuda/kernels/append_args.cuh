@@ -38,8 +38,9 @@ typedef struct heed_cuda_append_args {
     unsigned turned; /* the first column that is rotated, */
     unsigned rotary; /* and how many are; 0: none */
     const int *cu_q; /* cumulative lengths of packed queries, */
-    unsigned cu_q_words, sequences; /* words of each, the lower one first, and of how many they are */
-    unsigned all; /* 1: queries behind the last sequence are rotated too, to be read at no place */
+    unsigned cu_q_words,
+        sequences; /* words of each, the lower one first, and of how many they are */
+    unsigned all;  /* 1: queries behind the last sequence are rotated too, to be read at no place */
 } heed_cuda_append_args;
 
 #endif /* HEED_APPEND_ARGS_CUH */

@@ -48,6 +48,16 @@ static const struct {
     { "b4 h4/1 s5/40 d29/20 bf16 varlen=9/0 shared lengths append=2 rotary=8:interleaved "
       "cos=bf16 sin=bf16 paged=4/40",
       false },
+    { "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths append=9:packed", true },
+    { "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths append=9:packed rotary=16 paged=8/24", true },
+    { "b4 h4/2 s9/40 d17/40 f32 varlen=18/0 lengths append=9:packed rotary=12 cu_q=i64", false },
+    { "b4 h4/2 s12/40 d16 bf16 varlen=12/0 lengths append=12:packed rotary=8:interleaved "
+      "paged=1/170 cos=bf16 sin=bf16 k_new=7:40:20 v_new=9:0:16 q=0:90:20",
+      false },
+    { "b4 h4/1 s5/40 d32/16 bf16 varlen=9/0 shared lengths append=5:packed rotary=16:interleaved "
+      "cos=bf16 sin=bf16 paged=4/40 cu_q=i64",
+      true },
+    { "b70 h2/1 s3/24 d16 f32 varlen=100/0 lengths append=3:packed rotary=16 layout=bhsd", true },
     { "b300 h2/1 s3/24 d16 f32 varlen=520/0 lengths append=1 rotary=16 layout=bhsd", true },
 };
 #define SPECS (sizeof specs / sizeof *specs)
@@ -77,8 +87,8 @@ static const emulated_append *find(const heed_problem *problem)
     return NULL;
 }
 
-/* Rotated queries are dense, those expected lie as Q does. Packed ones behind the last sequence are
- * none: nothing is written there. */
+/* Rotated queries are dense, those expected lie as Q does. Nothing is written behind the last
+ * packed sequence. */
 static void compare_queries(const appended *a, const unsigned char *queries)
 {
     const heed_problem rest = heed_append_rest(&a->problem);
