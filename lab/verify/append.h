@@ -26,7 +26,8 @@ int64_t lab_append_at(const heed_problem *problem, const heed_buffers *data, con
                       int64_t batch, int64_t n, int64_t head);
 
 /* lab_rotate() rotates a vector of Q or of a new key as it is at @position, to numbers that are of
- * the problem's type. lab_rotate_query() rotates that of @row, which is packed where queries are. */
+ * the problem's type. lab_rotate_query() rotates that of @row, which is packed where queries are.
+ */
 void lab_rotate(const heed_problem *problem, const heed_buffers *data, int64_t position,
                 double *vector);
 void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, lab_row row,

@@ -334,7 +334,7 @@ class PackedCache(Case):
                 for b, n in enumerate(lengths.tolist()):
                     i, j = cu[b].item(), cu[b + 1].item()
                     at = n + torch.arange(j - i, device=DEVICE)[None]
-                    turn = lambda x: heed._flash_cache.rotate(x[None], angle.cos(), angle.sin(), at, True)  # pylint: disable=cell-var-from-loop
+                    turn = lambda x, at=at: heed._flash_cache.rotate(x[None], angle.cos(), angle.sin(), at, True)
                     wanted_k[b, n:n + j - i], wanted_v[b, n:n + j - i] = turn(new_k[i:j])[0], new_v[i:j]
                     keys = slice(0, n + j - i)
                     if j > i:

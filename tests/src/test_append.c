@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -272,6 +273,41 @@ static void test_packed_lengths(void **state)
     heed_context_destroy(context);
 }
 
+/* Rows behind the last packed sequence are written to the workspace where a prefix has them read,
+ * as at position 0, which turns by no angle; else they stay as they are. */
+static void test_rows_of_no_sequence(void **state)
+{
+    static const char *const words[] = { "prefix=8", "" };
+    heed_context *context = make_context(1);
+    for (int i = 0; i < 2; i++) {
+        appended a;
+        heed_plan *plan;
+        char spec[128];
+        unsigned char row[16 * sizeof(float)];
+        snprintf(spec, sizeof spec, "b4 h1 s9/40 d16 f32 varlen=24/0 lengths append=3 rotary=16 %s",
+                 words[i]);
+        appended_create(&a, spec);
+        assert_int_equal(heed_plan_create(&plan, context, &a.problem, HEED_ESTIMATE), HEED_OK);
+        heed_buffers buffers = appended_buffers(&a);
+        const size_t size = buffers.workspace_size = heed_plan_workspace_size(plan);
+        unsigned char *workspace = buffers.workspace = aligned_alloc(HEED_ALIGNMENT,
+                                                                     size + HEED_ALIGNMENT);
+        memset(workspace, 0xff, size);
+        for (int b = 0; b < 4; b++)
+            ((int32_t *)(void *)a.lengths.data)[b] = 40;
+        assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+        memset(row, 0xff, sizeof row);
+        if (i == 0)
+            memcpy(row, a.tensors[HEED_ROLE_Q].data + a.tensors[HEED_ROLE_Q].size - sizeof row,
+                   sizeof row);
+        assert_memory_equal(workspace + size - sizeof row, row, sizeof row);
+        free(workspace);
+        heed_plan_destroy(plan);
+        appended_destroy(&a);
+    }
+    heed_context_destroy(context);
+}
+
 /* Specs, and how they are printed. */
 static const char *const printed[][2] = {
     { "b2 h1 s1/4 d4 append=1 f32 lengths", "b2 h1 s1/4 d4 f32 append=1 lengths=b" },
@@ -306,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_wrong_ones_are_refused),
         cmocka_unit_test(test_wrong_fields_are_refused),
         cmocka_unit_test(test_packed_lengths),
+        cmocka_unit_test(test_rows_of_no_sequence),
         cmocka_unit_test(test_specs_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
